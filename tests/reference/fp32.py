@@ -21,8 +21,9 @@ def fma(a: F32, b: F32, c: F32) -> F32:
     """
     product = a.astype(np.float64) * b.astype(np.float64)
     total = product + c
-    shadow = total - product
-    error = (product - (total - shadow)) + (c - shadow)
+    with np.errstate(invalid="ignore"):
+        shadow = total - product
+        error = (product - (total - shadow)) + (c - shadow)
     bits = total.view(np.int64)
     away = np.where((error > 0) == (total > 0), 1, -1)
     inexact = (error != 0) & (bits & 1 == 0) & np.isfinite(total)
