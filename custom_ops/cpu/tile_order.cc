@@ -1,0 +1,47 @@
+#include "tile_order.hpp"
+
+#include <algorithm>
+
+#include "key_visibility.hpp"
+
+namespace zyfa::cpu {
+namespace {
+
+// First tile of the whole block: a workgroup streams the same tiles to all its rows.
+int64_t first_tile_of_block(const AttentionProblem& p, KeyRange mask, int64_t block_row) {
+  int64_t first = mask.begin;
+  if (p.window_left >= 0 && p.diagonal(block_row) > p.window_left)
+    first = std::max(first, p.diagonal(block_row) - p.window_left);
+  return tile_of(first);
+}
+
+}  // namespace
+
+std::vector<TileVisit> fp8_tile_order(const AttentionProblem& p, KeyRange mask, int64_t first_row, int64_t rows) {
+  std::vector<TileVisit> order;
+  if (mask.empty()) return order;
+  const int64_t block_row = first_row / kBlockRows * kBlockRows;
+  const int64_t first = first_tile_of_block(p, mask, block_row);
+  if (!p.is_causal) {
+    for (int64_t tile = first; tile <= tile_of(mask.end - 1); ++tile) order.push_back({tile, tile == first});
+    return order;
+  }
+  const int64_t diagonal = tile_of(std::min(p.diagonal(first_row + rows - 1), mask.end - 1));
+  const int64_t block_diagonal = tile_of(std::min(p.diagonal(block_row), mask.end - 1));
+  const int64_t turn = std::max(block_diagonal - 1, first);
+  const auto visit = [&](int64_t tile) {
+    order.push_back({tile, tile == first || tile == diagonal || tile == diagonal - 1});
+  };
+  for (int64_t tile = diagonal; tile >= turn; --tile) visit(tile);
+  for (int64_t tile = first; tile < std::min(turn, diagonal + 1); ++tile) visit(tile);
+  return order;
+}
+
+KeyRange ascending_tiles(const AttentionProblem& p, KeyRange mask, int64_t first_row, int64_t rows) {
+  const int64_t begin = std::max(p.visible_keys(first_row).begin, mask.begin);
+  const int64_t end = std::min(p.visible_keys(first_row + rows - 1).end, mask.end);
+  if (begin >= end) return {};
+  return {tile_of(begin), tile_of(end - 1) + 1};
+}
+
+}  // namespace zyfa::cpu

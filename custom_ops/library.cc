@@ -1,0 +1,69 @@
+// The entry points of libzyfa_ort_ops.so. Everything that ONNX Runtime keeps pointers to lives here until the process
+// ends: sessions may outlive the SessionOptions that registered the library.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "error.hpp"
+#include "ops/ops.hpp"
+
+namespace zyfa {
+namespace {
+
+constexpr uint32_t kOldestApi = 18;  // ParallelFor and shape inference came with 17, the last OrtCustomOp fields with 18
+
+// "1.27.1" -> 27; 0 when the text is not of that form. ONNX Runtime's API version is its minor version.
+uint32_t minor_version(const char* version) {
+  const char* dot = version == nullptr ? nullptr : std::strchr(version, '.');
+  return dot == nullptr ? 0 : static_cast<uint32_t>(std::strtoul(dot + 1, nullptr, 10));
+}
+
+class Library {
+ public:
+  // Throws Error when the runtime is too old.
+  static Library& of(const OrtApiBase& base) {
+    static Library& library = *new Library(base);  // never destroyed: sessions may still be alive at exit
+    return library;
+  }
+  OrtCustomOpDomain* domain() const { return domain_; }
+
+ private:
+  explicit Library(const OrtApiBase& base) {
+    ops::api_version = std::min<uint32_t>(minor_version(base.GetVersionString()), ORT_API_VERSION);
+    ops::api = base.GetApi(ops::api_version);
+    ops::check(ops::api->CreateCustomOpDomain(ops::kDomain, &domain_));
+    ops::add_attention(table_, ops::api_version);
+    ops::add_quantize_fp8(table_, ops::api_version);
+    ops::add_hadamard(table_, ops::api_version);
+    for (const auto& op : table_.ops()) ops::check(ops::api->CustomOpDomain_Add(domain_, op.get()));
+  }
+
+  OrtCustomOpDomain* domain_ = nullptr;
+  ops::OpTable table_;
+};
+
+// The status functions exist in every API version since the first, so an old runtime can be told why it is refused.
+OrtStatus* refuse(const OrtApiBase& base) noexcept {
+  const OrtApi* oldest = base.GetApi(1);
+  if (oldest == nullptr) std::abort();
+  const std::string message = std::string("zyfa_ort: built for ONNX Runtime 1.") + std::to_string(kOldestApi) +
+                              " to 1." + std::to_string(ORT_API_VERSION) + " and later, this is " +
+                              base.GetVersionString() + "; upgrade onnxruntime";
+  return oldest->CreateStatus(ORT_FAIL, message.c_str());
+}
+
+}  // namespace
+}  // namespace zyfa
+
+extern "C" __attribute__((visibility("default"))) OrtStatus* ORT_API_CALL RegisterCustomOps(
+    OrtSessionOptions* options, const OrtApiBase* base) {
+  const uint32_t version = zyfa::minor_version(base->GetVersionString());
+  if (version < zyfa::kOldestApi || base->GetApi(std::min<uint32_t>(version, ORT_API_VERSION)) == nullptr)
+    return zyfa::refuse(*base);
+  return zyfa::ops::guarded("zyfa_ort", [&] {
+    const zyfa::Library& library = zyfa::Library::of(*base);
+    zyfa::ops::check(zyfa::ops::api->AddCustomOpDomain(options, library.domain()));
+  });
+}

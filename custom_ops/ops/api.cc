@@ -1,0 +1,227 @@
+#include "api.hpp"
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <new>
+
+#include "../error.hpp"
+
+namespace zyfa::ops {
+
+const OrtApi* api = nullptr;
+uint32_t api_version = 0;
+
+namespace {
+
+struct TypePair {
+  ONNXTensorElementDataType onnx;
+  DType dtype;
+};
+
+constexpr TypePair kTypes[] = {
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, DType::float32},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16, DType::float16},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16, DType::bfloat16},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN, DType::float8e4m3fn},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL, DType::boolean},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32, DType::int32},
+    {ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, DType::int64},
+};
+
+TensorInfo tensor_info(const OrtTensorTypeAndShapeInfo* info, const std::string& what) {
+  ONNXTensorElementDataType type;
+  size_t rank = 0;
+  check(api->GetTensorElementType(info, &type));
+  check(api->GetDimensionsCount(info, &rank));
+  TensorInfo tensor{DType::float32, std::vector<int64_t>(rank)};
+  check(api->GetDimensions(info, tensor.shape.data(), rank));
+  const std::optional<DType> dtype = dtype_of(type);
+  if (!dtype) fail(what, ": element type ", static_cast<int>(type), " is not one this operator takes");
+  tensor.dtype = *dtype;
+  return tensor;
+}
+
+// ParallelFor takes a plain function that must not throw; the first exception waits here for the caller.
+struct ParallelWork {
+  explicit ParallelWork(const std::function<void(int64_t)>& body) : body(body) {}
+
+  const std::function<void(int64_t)>& body;
+  std::atomic<bool> failed{false};
+  std::mutex mutex;
+  std::exception_ptr first;
+
+  static void run(void* work, size_t index) noexcept {
+    auto& self = *static_cast<ParallelWork*>(work);
+    if (self.failed.load(std::memory_order_relaxed)) return;
+    try {
+      self.body(static_cast<int64_t>(index));
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(self.mutex);
+      if (!self.failed.exchange(true)) self.first = std::current_exception();
+    }
+  }
+};
+
+}  // namespace
+
+void check(OrtStatus* status) {
+  if (status == nullptr) return;
+  const std::string message = api->GetErrorMessage(status);
+  api->ReleaseStatus(status);
+  throw Error(message);
+}
+
+bool succeeded(OrtStatus* status) {
+  if (status == nullptr) return true;
+  api->ReleaseStatus(status);
+  return false;
+}
+
+OrtStatus* status_of_current_exception(const std::string& where) noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    try {
+      return api->CreateStatus(ORT_INVALID_ARGUMENT, (where + ": " + error.what()).c_str());
+    } catch (...) {
+      return api->CreateStatus(ORT_FAIL, "out of memory");
+    }
+  } catch (const std::bad_alloc&) {
+    return api->CreateStatus(ORT_FAIL, "out of memory");
+  } catch (const std::exception& error) {
+    return api->CreateStatus(ORT_FAIL, error.what());
+  } catch (...) {
+    return api->CreateStatus(ORT_FAIL, "unknown exception");
+  }
+}
+
+ONNXTensorElementDataType onnx_type(DType type) {
+  for (const TypePair& pair : kTypes)
+    if (pair.dtype == type) return pair.onnx;
+  return ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+}
+
+std::optional<DType> dtype_of(ONNXTensorElementDataType type) {
+  for (const TypePair& pair : kTypes)
+    if (pair.onnx == type) return pair.dtype;
+  return std::nullopt;
+}
+
+std::string NodeAttributes::type_of(const char* name) const {
+  int64_t integer;
+  float real;
+  size_t size = 0;
+  if (succeeded(api->KernelInfoGetAttribute_int64(info_, name, &integer))) return "int";
+  if (succeeded(api->KernelInfoGetAttribute_float(info_, name, &real))) return "float";
+  if (succeeded(api->KernelInfoGetAttribute_string(info_, name, nullptr, &size))) return "string";
+  size = 0;
+  if (succeeded(api->KernelInfoGetAttributeArray_int64(info_, name, nullptr, &size))) return "list";
+  size = 0;
+  if (succeeded(api->KernelInfoGetAttributeArray_float(info_, name, nullptr, &size))) return "list";
+  return "";
+}
+
+void NodeAttributes::refuse_other_types(const char* name, const char* expected) const {
+  const std::string type = type_of(name);
+  if (!type.empty()) fail(name, ": expected an attribute of type ", expected, ", got ", type);
+}
+
+std::optional<int64_t> NodeAttributes::integer(const char* name) const {
+  int64_t value;
+  if (succeeded(api->KernelInfoGetAttribute_int64(info_, name, &value))) return value;
+  refuse_other_types(name, "int");
+  return std::nullopt;
+}
+
+std::optional<float> NodeAttributes::real(const char* name) const {
+  float value;
+  if (succeeded(api->KernelInfoGetAttribute_float(info_, name, &value))) return value;
+  refuse_other_types(name, "float");
+  return std::nullopt;
+}
+
+std::optional<std::string> NodeAttributes::text(const char* name) const {
+  size_t size = 0;
+  if (!succeeded(api->KernelInfoGetAttribute_string(info_, name, nullptr, &size))) {
+    refuse_other_types(name, "string");
+    return std::nullopt;
+  }
+  std::string value(size, '\0');
+  check(api->KernelInfoGetAttribute_string(info_, name, value.data(), &size));
+  value.resize(size > 0 ? size - 1 : 0);  // the size counts the terminating zero
+  return value;
+}
+
+std::string node_name(const OrtKernelInfo* info) {
+  size_t size = 0;
+  if (!succeeded(api->KernelInfo_GetNodeName(info, nullptr, &size)) || size <= 1) return "";
+  std::string name(size, '\0');
+  check(api->KernelInfo_GetNodeName(info, name.data(), &size));
+  name.resize(size - 1);
+  return name;
+}
+
+size_t input_count(const OrtKernelInfo* info) {
+  size_t count = 0;
+  check(api->KernelInfo_GetInputCount(info, &count));
+  return count;
+}
+
+std::optional<StaticTensor> static_input(const OrtKernelInfo* info, size_t index) {
+  if (index >= input_count(info)) return std::nullopt;
+  OrtTypeInfo* raw = nullptr;
+  // An absent optional input has no type; ONNX Runtime says so with an error.
+  if (!succeeded(api->KernelInfo_GetInputTypeInfo(info, index, &raw))) return std::nullopt;
+  const std::unique_ptr<OrtTypeInfo, void (*)(OrtTypeInfo*)> type(raw, api->ReleaseTypeInfo);
+  const OrtTensorTypeAndShapeInfo* shape_info = nullptr;
+  check(api->CastTypeInfoToTensorInfo(type.get(), &shape_info));
+  if (shape_info == nullptr) fail("input ", index, ": expected a tensor");
+  const TensorInfo tensor = tensor_info(shape_info, "input " + std::to_string(index));
+  // A missing shape and a scalar both read as rank 0.
+  return StaticTensor{tensor.dtype, !tensor.shape.empty(), tensor.shape};
+}
+
+RunContext::Input RunContext::input(size_t index) const {
+  size_t count = 0;
+  check(api->KernelContext_GetInputCount(context_, &count));
+  if (index >= count) return {};
+  const OrtValue* value = nullptr;
+  check(api->KernelContext_GetInput(context_, index, &value));
+  if (value == nullptr) return {};
+  OrtTensorTypeAndShapeInfo* raw = nullptr;
+  check(api->GetTensorTypeAndShape(value, &raw));
+  const std::unique_ptr<OrtTensorTypeAndShapeInfo, void (*)(OrtTensorTypeAndShapeInfo*)> info(
+      raw, api->ReleaseTensorTypeAndShapeInfo);
+  Input input;
+  input.info = tensor_info(info.get(), "input " + std::to_string(index));
+  void* data = nullptr;
+  // Read only: the API has no const form of this call before version 23.
+  check(api->GetTensorMutableData(const_cast<OrtValue*>(value), &data));
+  input.data = data;
+  return input;
+}
+
+void* RunContext::output(size_t index, const std::vector<int64_t>& shape) const {
+  size_t count = 0;
+  check(api->KernelContext_GetOutputCount(context_, &count));
+  if (index >= count) return nullptr;
+  OrtValue* value = nullptr;
+  check(api->KernelContext_GetOutput(context_, index, shape.data(), shape.size(), &value));
+  if (value == nullptr) return nullptr;
+  void* data = nullptr;
+  check(api->GetTensorMutableData(value, &data));
+  return data;
+}
+
+cpu::ParallelFor RunContext::parallel_for() const {
+  return [context = context_](int64_t count, const std::function<void(int64_t)>& body) {
+    if (count <= 0) return;
+    ParallelWork work{body};
+    // 0 batches: every index is a task of its own, so that long and short rows of a causal problem balance.
+    check(api->KernelContext_ParallelFor(context, &ParallelWork::run, static_cast<size_t>(count), 0, &work));
+    if (work.first) std::rethrow_exception(work.first);
+  };
+}
+
+}  // namespace zyfa::ops

@@ -1,0 +1,61 @@
+#include "shape_inference.hpp"
+
+namespace zyfa::ops {
+
+ShapeContext::Tensor ShapeContext::input(size_t index) const {
+  OrtTensorTypeAndShapeInfo* info = nullptr;  // owned by the context
+  check(api->ShapeInferContext_GetInputTypeShape(context_, index, &info));
+  Tensor tensor;
+  size_t rank = 0;
+  check(api->GetTensorElementType(info, &tensor.type));
+  check(api->GetDimensionsCount(info, &rank));
+  std::vector<int64_t> sizes(rank);
+  std::vector<const char*> symbols(rank, "");
+  check(api->GetDimensions(info, sizes.data(), rank));
+  check(api->GetSymbolicDimensions(info, symbols.data(), rank));
+  for (size_t i = 0; i < rank; ++i) tensor.dims.push_back({sizes[i], symbols[i] == nullptr ? "" : symbols[i]});
+  return tensor;
+}
+
+std::optional<int64_t> ShapeContext::integer(const char* name) const {
+  const OrtOpAttr* attribute = nullptr;
+  int64_t value;
+  size_t size = 0;
+  if (!succeeded(api->ShapeInferContext_GetAttribute(context_, name, &attribute)) || attribute == nullptr) return {};
+  if (!succeeded(api->ReadOpAttr(attribute, ORT_OP_ATTR_INT, &value, sizeof value, &size))) return {};
+  return value;
+}
+
+std::optional<std::string> ShapeContext::text(const char* name) const {
+  const OrtOpAttr* attribute = nullptr;
+  char value[64];  // every legal value of a text attribute is shorter
+  size_t size = 0;
+  if (!succeeded(api->ShapeInferContext_GetAttribute(context_, name, &attribute)) || attribute == nullptr) return {};
+  if (!succeeded(api->ReadOpAttr(attribute, ORT_OP_ATTR_STRING, value, sizeof value, &size))) return {};
+  return std::string(value, size < sizeof value ? size : sizeof value);
+}
+
+void ShapeContext::set_output(size_t index, ONNXTensorElementDataType type, const std::vector<Dim>& dims) const {
+  // Naming an output that the node does not have is an error status in 1.27 and later, an abort in 1.23 and 1.24.
+  if (dims.empty() || (index > 0 && api_version < 27)) return;
+  OrtTensorTypeAndShapeInfo* raw = nullptr;
+  check(api->CreateTensorTypeAndShapeInfo(&raw));
+  const std::unique_ptr<OrtTensorTypeAndShapeInfo, void (*)(OrtTensorTypeAndShapeInfo*)> info(
+      raw, api->ReleaseTensorTypeAndShapeInfo);
+  std::vector<int64_t> sizes;
+  std::vector<const char*> symbols;
+  for (const Dim& dim : dims) {
+    sizes.push_back(dim.value);
+    symbols.push_back(dim.symbol.c_str());
+  }
+  check(api->SetTensorElementType(raw, type));
+  check(api->SetDimensions(raw, sizes.data(), sizes.size()));
+  check(api->SetSymbolicDimensions(raw, symbols.data(), symbols.size()));
+  OrtStatus* status = api->ShapeInferContext_SetOutputTypeShape(context_, index, raw);
+  if (index > 0)
+    succeeded(status);
+  else
+    check(status);
+}
+
+}  // namespace zyfa::ops

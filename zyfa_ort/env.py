@@ -1,0 +1,27 @@
+"""Every environment variable the project reads. Names and meanings live here and nowhere else in Python."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An environment variable: its name and what it changes."""
+
+    name: str
+    meaning: str
+
+    def get(self) -> str | None:
+        """The value, None when unset or empty."""
+        return os.environ.get(self.name) or None
+
+
+LIBRARY = Variable("ZYFA_LIBRARY", "path of libzyfa_ort_ops.so, instead of the installed one")
+CPU_ISA = Variable(
+    "ZYFA_CPU_ISA", "instruction set of the CPU kernel: baseline, avx2 or avx512, instead of the best one"
+)
+ORT_INCLUDE_DIR = Variable("ZYFA_ORT_INCLUDE_DIR", "build time: folder that holds onnxruntime_c_api.h")
+
+VARIABLES = (LIBRARY, CPU_ISA, ORT_INCLUDE_DIR)

@@ -1,0 +1,23 @@
+"""The error types of the package. Every message is one line: the thing, what was expected, what was found, what to do."""
+
+from __future__ import annotations
+
+
+class ZyfaError(Exception):
+    """Base of all errors this package raises on purpose."""
+
+
+class ModelFileError(ZyfaError):
+    """A model file cannot be read or written."""
+
+
+class LibraryError(ZyfaError):
+    """The compiled library is missing or cannot be loaded."""
+
+
+class DeviceError(ZyfaError):
+    """The device that was asked for is not there."""
+
+
+class InputError(ZyfaError):
+    """Inputs for a model or function have the wrong type, shape or values."""
