@@ -233,7 +233,7 @@ class _Group:
         self.l += weight * p.sum(axis=-1)
         self.o += weight[..., None] * _product(p, value[:, keys], seen)
         if trace is not None:
-            where = self.b, slice(None), self.rows
+            where = self.b, slice(None), slice(self.rows[0], self.rows[-1] + 1)
             trace.visited[*where, tile] = visited
             trace.is_edge[*where, tile] = is_edge
             trace.m[*where, tile] = self.m
