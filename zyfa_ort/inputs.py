@@ -7,7 +7,7 @@ of zero length. A random 0/1 mask makes any two runtimes differ on rows that mea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,11 @@ class Request:
         if self.batch > 1:
             mask[-1, : self.tokens // 4] = 0
         return mask
+
+
+def with_vocabulary(request: Request, vocabulary: int | None) -> Request:
+    """The request with the model's number of token ids where that is known."""
+    return request if vocabulary is None else replace(request, vocabulary=vocabulary)
 
 
 def make_inputs(session: onnxruntime.InferenceSession, request: Request) -> Inputs:
