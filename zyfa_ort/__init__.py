@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from zyfa_ort.api import flash_attn_func, fuse, inspect, run, session
 from zyfa_ort.library import library_path, register
+from zyfa_ort.tensors import from_ortvalue, to_ortvalue
 
-__all__ = ["library_path", "register"]
+__all__ = [
+    "compare",
+    "flash_attn_func",
+    "from_ortvalue",
+    "fuse",
+    "inspect",
+    "library_path",
+    "register",
+    "run",
+    "session",
+    "to_ortvalue",
+]
