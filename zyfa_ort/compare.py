@@ -62,7 +62,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found. `failures` says which bound was passed and by what; empty: the models agree."""
+    """What `compare_models` found. `failures` says which bound was passed and by what; empty: the models agree."""
 
     bound: str
     outputs: tuple[OutputError, ...]
@@ -76,7 +76,7 @@ class Comparison:
         return asdict(self)
 
 
-def compare(
+def compare_models(
     reference: api.PathLike,
     candidate: api.PathLike,
     *,

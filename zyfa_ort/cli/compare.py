@@ -9,8 +9,7 @@ import typer
 from rich.markup import escape
 
 from zyfa_ort.cli.common import BOUND_PASSED, JsonOption, console, print_json, table, working
-from zyfa_ort.compare import Comparison
-from zyfa_ort.compare import compare as compare_models
+from zyfa_ort.compare import Comparison, compare_models
 from zyfa_ort.inputs import Request
 
 

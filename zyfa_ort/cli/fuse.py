@@ -11,7 +11,7 @@ from zyfa_ort import api
 from zyfa_ort.cli.common import BOUND_PASSED, JsonOption, console, print_json, working
 from zyfa_ort.cli.compare import print_comparison
 from zyfa_ort.cli.sites import sites_table
-from zyfa_ort.compare import compare
+from zyfa_ort.compare import compare_models
 
 
 def fuse(
@@ -37,7 +37,7 @@ def fuse(
     comparison = None
     if verify:
         with working(f"comparing {source} and {target}", quiet=as_json):
-            comparison = compare(source, target)
+            comparison = compare_models(source, target)
     if as_json:
         data = report.to_dict()
         print_json(data if comparison is None else {**data, "comparison": comparison.to_dict()})
