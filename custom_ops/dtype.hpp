@@ -9,13 +9,20 @@ enum class DType { float32, float16, bfloat16, float8e4m3fn, boolean, int32, int
 
 constexpr const char* name(DType type) {
   switch (type) {
-    case DType::float32: return "float";
-    case DType::float16: return "float16";
-    case DType::bfloat16: return "bfloat16";
-    case DType::float8e4m3fn: return "float8e4m3fn";
-    case DType::boolean: return "bool";
-    case DType::int32: return "int32";
-    case DType::int64: return "int64";
+    case DType::float32:
+      return "float";
+    case DType::float16:
+      return "float16";
+    case DType::bfloat16:
+      return "bfloat16";
+    case DType::float8e4m3fn:
+      return "float8e4m3fn";
+    case DType::boolean:
+      return "bool";
+    case DType::int32:
+      return "int32";
+    case DType::int64:
+      return "int64";
   }
   return "?";
 }
@@ -23,12 +30,16 @@ constexpr const char* name(DType type) {
 constexpr size_t size_of(DType type) {
   switch (type) {
     case DType::float8e4m3fn:
-    case DType::boolean: return 1;
+    case DType::boolean:
+      return 1;
     case DType::float16:
-    case DType::bfloat16: return 2;
+    case DType::bfloat16:
+      return 2;
     case DType::float32:
-    case DType::int32: return 4;
-    case DType::int64: return 8;
+    case DType::int32:
+      return 4;
+    case DType::int64:
+      return 8;
   }
   return 0;
 }

@@ -1,4 +1,5 @@
-// The one exception type of the library. It is thrown inside, and becomes an OrtStatus at the wall (ops/api.hpp).
+// The one exception type of the library. It is thrown inside, and becomes an OrtStatus at the wall
+// (ops/api.hpp).
 #pragma once
 
 #include <sstream>

@@ -1,5 +1,5 @@
-// The entry points of libzyfa_ort_ops.so. Everything that ONNX Runtime keeps pointers to lives here until the process
-// ends: sessions may outlive the SessionOptions that registered the library.
+// The entry points of libzyfa_ort_ops.so. Everything that ONNX Runtime keeps pointers to lives here until the
+// process ends: sessions may outlive the SessionOptions that registered the library.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -12,7 +12,8 @@
 namespace zyfa {
 namespace {
 
-constexpr uint32_t kOldestApi = 18;  // ParallelFor and shape inference came with 17, the last OrtCustomOp fields with 18
+constexpr uint32_t kOldestApi =
+    18;  // ParallelFor and shape inference came with 17, the last OrtCustomOp fields with 18
 
 // "1.27.1" -> 27; 0 when the text is not of that form. ONNX Runtime's API version is its minor version.
 uint32_t minor_version(const char* version) {
@@ -44,21 +45,22 @@ class Library {
   ops::OpTable table_;
 };
 
-// The status functions exist in every API version since the first, so an old runtime can be told why it is refused.
+// The status functions exist in every API version since the first, so an old runtime can be told why it is
+// refused.
 OrtStatus* refuse(const OrtApiBase& base) noexcept {
   const OrtApi* oldest = base.GetApi(1);
   if (oldest == nullptr) std::abort();
-  const std::string message = std::string("zyfa_ort: built for ONNX Runtime 1.") + std::to_string(kOldestApi) +
-                              " to 1." + std::to_string(ORT_API_VERSION) + " and later, this is " +
-                              base.GetVersionString() + "; upgrade onnxruntime";
+  const std::string message = std::string("zyfa_ort: built for ONNX Runtime 1.") +
+                              std::to_string(kOldestApi) + " to 1." + std::to_string(ORT_API_VERSION) +
+                              " and later, this is " + base.GetVersionString() + "; upgrade onnxruntime";
   return oldest->CreateStatus(ORT_FAIL, message.c_str());
 }
 
 }  // namespace
 }  // namespace zyfa
 
-extern "C" __attribute__((visibility("default"))) OrtStatus* ORT_API_CALL RegisterCustomOps(
-    OrtSessionOptions* options, const OrtApiBase* base) {
+extern "C" __attribute__((visibility("default"))) OrtStatus* ORT_API_CALL
+RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base) {
   const uint32_t version = zyfa::minor_version(base->GetVersionString());
   if (version < zyfa::kOldestApi || base->GetApi(std::min<uint32_t>(version, ORT_API_VERSION)) == nullptr)
     return zyfa::refuse(*base);

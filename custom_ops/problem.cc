@@ -22,10 +22,11 @@ Sizes sizes_of(const char* input, const TensorInfo& tensor, Layout layout, std::
                const char* heads_attribute) {
   const std::vector<int64_t>& s = tensor.shape;
   if (s.size() == 4) {
-    const Sizes sizes = layout == Layout::bshd ? Sizes{s[0], s[2], s[1], s[3]} : Sizes{s[0], s[1], s[2], s[3]};
+    const Sizes sizes =
+        layout == Layout::bshd ? Sizes{s[0], s[2], s[1], s[3]} : Sizes{s[0], s[1], s[2], s[3]};
     if (heads && *heads != sizes.heads)
-      fail(heads_attribute, ": expected ", sizes.heads, " as in the shape ", shape_text(s), " of ", input, ", got ",
-           *heads);
+      fail(heads_attribute, ": expected ", sizes.heads, " as in the shape ", shape_text(s), " of ", input,
+           ", got ", *heads);
     return sizes;
   }
   if (!heads) fail(heads_attribute, ": required when ", input, " is 3-D ", shape_text(s), ", got none");
@@ -52,8 +53,8 @@ void check_sizes_fit(const AttentionProblem& p) {
   }
 }
 
-ScaleStrides scale_strides(const char* input, const std::optional<TensorInfo>& scale, bool needed, int64_t batch,
-                           int64_t heads) {
+ScaleStrides scale_strides(const char* input, const std::optional<TensorInfo>& scale, bool needed,
+                           int64_t batch, int64_t heads) {
   if (!needed) {
     if (scale) fail(input, ": only taken when query is float8e4m3fn, remove it or quantise the inputs");
     return {};
@@ -77,7 +78,8 @@ Strides bias_strides(const TensorInfo& bias, const AttentionProblem& p) {
   for (size_t back = 1; back <= bias.shape.size(); ++back) {
     const int64_t size = bias.shape[bias.shape.size() - back];
     const size_t axis = 4 - back;
-    if (size != 1 && size != full[axis]) fail("attn_bias shape: expected ", expected, ", got ", shape_text(bias.shape));
+    if (size != 1 && size != full[axis])
+      fail("attn_bias shape: expected ", expected, ", got ", shape_text(bias.shape));
     stride[axis] = size == 1 ? 0 : step;
     step *= size;
   }
@@ -91,8 +93,8 @@ void check_same_type(const char* input, const TensorInfo& tensor, DType dtype) {
 
 void check_past(const AttentionInputs& in, AttentionProblem& p) {
   if (in.past_key.has_value() != in.past_value.has_value())
-    fail(in.past_key ? "past_value" : "past_key", ": expected together with ", in.past_key ? "past_key" : "past_value",
-         ", got none");
+    fail(in.past_key ? "past_value" : "past_key", ": expected together with ",
+         in.past_key ? "past_key" : "past_value", ", got none");
   if (!in.past_key) return;
   check_same_type("past_key", *in.past_key, p.dtype);
   check_same_type("past_value", *in.past_value, p.dtype);
@@ -114,8 +116,8 @@ void check_rest(const AttentionInputs& in, AttentionProblem& p) {
     expect(type == DType::boolean || type == DType::int32 || type == DType::int64, "key_mask type",
            "bool, int32 or int64", name(type));
     const std::vector<int64_t> expected = {p.batch, p.kv_len()};
-    expect(in.key_mask->shape == expected, "key_mask shape", shape_text(expected) + " (batch, past + new keys)",
-           shape_text(in.key_mask->shape));
+    expect(in.key_mask->shape == expected, "key_mask shape",
+           shape_text(expected) + " (batch, past + new keys)", shape_text(in.key_mask->shape));
     p.mask_dtype = type;
   }
   if (in.attn_bias) p.bias = bias_strides(*in.attn_bias, p);
@@ -180,7 +182,8 @@ void check_attributes(const AttentionAttributes& a, DType dtype) {
   if (!(a.softcap >= 0.0f) || !std::isfinite(a.softcap))
     fail("softcap: expected 0 (none) or a positive number, got ", a.softcap);
   if (a.window_left < -1) fail("window_left: expected -1 (unlimited) or more, got ", a.window_left);
-  for (const auto& [attribute, heads] : {std::pair{"num_heads", a.num_heads}, std::pair{"kv_num_heads", a.kv_num_heads}})
+  for (const auto& [attribute, heads] :
+       {std::pair{"num_heads", a.num_heads}, std::pair{"kv_num_heads", a.kv_num_heads}})
     if (heads && *heads < 1) fail(attribute, ": expected at least 1, got ", *heads);
   if (a.num_heads && a.kv_num_heads && *a.num_heads % *a.kv_num_heads != 0)
     fail("kv_num_heads: expected a divisor of num_heads ", *a.num_heads, ", got ", *a.kv_num_heads);
@@ -209,10 +212,11 @@ AttentionProblem make_attention_problem(const AttentionAttributes& a, const Atte
   const size_t rank = in.query.shape.size();
   expect(rank == 3 || rank == 4, "query shape", "3 or 4 dimensions", shape_text(in.query.shape));
   for (const auto& [input, tensor] : {std::pair{"key", &in.key}, std::pair{"value", &in.value}})
-    expect(tensor->shape.size() == rank, std::string(input) + " shape", std::to_string(rank) + " dimensions as query",
-           shape_text(tensor->shape));
+    expect(tensor->shape.size() == rank, std::string(input) + " shape",
+           std::to_string(rank) + " dimensions as query", shape_text(tensor->shape));
   if (rank == 3 && a.layout == Layout::bhsd)
-    fail("layout: 3-D query ", shape_text(in.query.shape), " is always (batch, rows, heads * head_dim), got \"BHSD\"");
+    fail("layout: 3-D query ", shape_text(in.query.shape),
+         " is always (batch, rows, heads * head_dim), got \"BHSD\"");
   const Layout layout = a.layout.value_or(Layout::bshd);
 
   const Sizes q = sizes_of("query", in.query, layout, a.num_heads, "num_heads");
@@ -248,7 +252,8 @@ AttentionProblem make_attention_problem(const AttentionAttributes& a, const Atte
   p.past_value = {p.kv_heads * p.past_len * p.v_dim, p.past_len * p.v_dim, p.v_dim, 1};
   p.mask_dtype = DType::boolean;
   // An empty dot product is 0 whatever the scale; 1/sqrt(0) would make it NaN.
-  p.scale = a.scale.value_or(q.dim == 0 ? 1.0f : static_cast<float>(1.0 / std::sqrt(static_cast<double>(q.dim))));
+  p.scale =
+      a.scale.value_or(q.dim == 0 ? 1.0f : static_cast<float>(1.0 / std::sqrt(static_cast<double>(q.dim))));
   p.softcap = a.softcap;
   p.is_causal = a.is_causal;
   p.causal_alignment = a.causal_alignment;

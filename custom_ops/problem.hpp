@@ -42,7 +42,8 @@ struct AttentionInputs {
   std::optional<TensorInfo> past_key, past_value, key_mask, attn_bias, q_scale, k_scale, v_scale, sinks;
 };
 
-// Element strides of a (batch, head, row, column) view; columns are contiguous unless `column` is 0 (broadcast).
+// Element strides of a (batch, head, row, column) view; columns are contiguous unless `column` is 0
+// (broadcast).
 struct Strides {
   int64_t batch = 0, head = 0, row = 0, column = 1;
 };
@@ -93,7 +94,8 @@ void check_attributes(const AttentionAttributes& attributes, DType dtype);
 // Builds the problem or throws Error naming the attribute or input, what was expected and what was found.
 AttentionProblem make_attention_problem(const AttentionAttributes& attributes, const AttentionInputs& inputs);
 
-// The last dimension that a Hadamard rotation takes: a power of two, or 192 = 3 blocks of 64. Returns the block, 0 when none.
+// The last dimension that a Hadamard rotation takes: a power of two, or 192 = 3 blocks of 64. Returns the
+// block, 0 when none.
 int64_t hadamard_block(int64_t dim);
 
 // "2x3x64", for messages.

@@ -133,7 +133,9 @@ def _compare(
         if runs:
             latencies.append(_latency(name, sessions, given, runs, first.outputs))
     if not outputs:
-        raise InputError(f"{second.source}: expected an output named like one of the reference: {', '.join(first.outputs)}")
+        raise InputError(
+            f"{second.source}: expected an output named like one of the reference: {', '.join(first.outputs)}"
+        )
     limit = bound.kl if max_kl is None else max_kl
     return Comparison(
         bound_name,
@@ -146,7 +148,10 @@ def _compare(
 
 
 def _input_sets(
-    session: onnxruntime.InferenceSession, first: Prepared, inputs: api.PathLike | None, request: model_inputs.Request
+    session: onnxruntime.InferenceSession,
+    first: Prepared,
+    inputs: api.PathLike | None,
+    request: model_inputs.Request,
 ) -> Iterator[tuple[str, Inputs]]:
     if inputs is None:
         request = model_inputs.with_vocabulary(request, first.vocabulary)
@@ -167,7 +172,9 @@ def _float_rows(array: NDArray[Any], valid: NDArray[np.bool_]) -> NDArray[np.flo
 def _output_error(
     inputs: str, output: str, expected: NDArray[Any], actual: NDArray[Any], valid: NDArray[np.bool_]
 ) -> OutputError:
-    logits = output.startswith("logits") or (expected.ndim == 3 and expected.shape[2] >= _NARROWEST_VOCABULARY)
+    logits = output.startswith("logits") or (
+        expected.ndim == 3 and expected.shape[2] >= _NARROWEST_VOCABULARY
+    )
     reference, other = (_float_rows(x, valid) if logits else x.astype(np.float64) for x in (expected, actual))
     relative = numerics.relative_error(other, reference)
     max_abs = numerics.max_abs_error(other, reference)
@@ -192,7 +199,11 @@ def _failures(error: OutputError, relative: float, kl: float) -> Iterator[str]:
 
 
 def _latency(
-    name: str, sessions: Sequence[onnxruntime.InferenceSession], given: Inputs, runs: int, outputs: Sequence[str]
+    name: str,
+    sessions: Sequence[onnxruntime.InferenceSession],
+    given: Inputs,
+    runs: int,
+    outputs: Sequence[str],
 ) -> Latency:
     seconds: tuple[list[float], list[float]] = ([], [])
     fitted = [model_inputs.fit_inputs(session, given) for session in sessions]

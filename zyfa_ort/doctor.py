@@ -52,7 +52,9 @@ def to_dict(findings: list[Finding]) -> dict[str, Any]:
 
 
 def _package() -> Iterator[Finding]:
-    yield Finding("zyfa_ort", "ok", f"{importlib.metadata.version('zyfa-ort')} on Python {platform.python_version()}")
+    yield Finding(
+        "zyfa_ort", "ok", f"{importlib.metadata.version('zyfa-ort')} on Python {platform.python_version()}"
+    )
 
 
 def _runtime() -> Iterator[Finding]:
@@ -63,7 +65,10 @@ def _runtime() -> Iterator[Finding]:
     names = ", ".join(f"{name} {version}" for name, version in installed.items())
     if len(installed) > 1:
         yield Finding(
-            "ONNX Runtime", "problem", names, "these overwrite each other's files: uninstall all, then install one"
+            "ONNX Runtime",
+            "problem",
+            names,
+            "these overwrite each other's files: uninstall all, then install one",
         )
         return
     import onnxruntime as ort
@@ -95,7 +100,10 @@ def _library() -> Iterator[Finding]:
         yield Finding("operator library", "problem", str(error))
         return
     yield Finding(
-        "operator library", "ok", path, "in your own code: session_options.register_custom_ops_library(zyfa_ort.library_path())"
+        "operator library",
+        "ok",
+        path,
+        "in your own code: session_options.register_custom_ops_library(zyfa_ort.library_path())",
     )
     yield from _smoke_test()
 
@@ -120,10 +128,14 @@ def _gpu() -> Iterator[Finding]:
     architectures = _gpu_architectures()
     hip = next((name for name in _HIP_LIBRARIES if _loads(name)), None)
     if not architectures:
-        yield Finding("AMD GPU", "note", "none on this machine", "models run on the CPU kernel, with the same numerics")
+        yield Finding(
+            "AMD GPU", "note", "none on this machine", "models run on the CPU kernel, with the same numerics"
+        )
     else:
         yield Finding("AMD GPU", "ok", ", ".join(architectures))
-    yield Finding("ROCm (HIP)", "ok" if hip else "note", hip or f"none of {', '.join(_HIP_LIBRARIES)} can be loaded")
+    yield Finding(
+        "ROCm (HIP)", "ok" if hip else "note", hip or f"none of {', '.join(_HIP_LIBRARIES)} can be loaded"
+    )
     yield Finding("GPU kernels", "note", "this build has none", "every device runs the CPU kernel")
 
 
@@ -157,7 +169,9 @@ def _gpu_architectures() -> list[str]:
     found = []
     for properties in sorted(_KFD_NODES.glob("*/properties")):
         try:
-            match = re.search(r"^gfx_target_version (\d+)$", properties.read_text(encoding="ascii"), re.MULTILINE)
+            match = re.search(
+                r"^gfx_target_version (\d+)$", properties.read_text(encoding="ascii"), re.MULTILINE
+            )
         except OSError:
             continue
         version = int(match.group(1)) if match else 0

@@ -90,10 +90,14 @@ def fit_inputs(session: onnxruntime.InferenceSession, given: Mapping[str, NDArra
     fitted = {}
     for value in session.get_inputs():
         if value.name not in given:
-            raise InputError(f"input {value.name}: required by the model, got none; given: {', '.join(given)}")
+            raise InputError(
+                f"input {value.name}: required by the model, got none; given: {', '.join(given)}"
+            )
         array, dtype = given[value.name], numpy_dtype(value.type)
         if array.ndim != len(value.shape):
-            raise InputError(f"input {value.name}: expected {len(value.shape)} dimensions, got shape {array.shape}")
+            raise InputError(
+                f"input {value.name}: expected {len(value.shape)} dimensions, got shape {array.shape}"
+            )
         if _is_float(array.dtype) != _is_float(dtype):
             raise InputError(f"input {value.name}: expected {dtype}, got {array.dtype}")
         fitted[value.name] = array.astype(dtype)
@@ -104,7 +108,12 @@ def valid_rows(inputs: Mapping[str, NDArray[Any]], shape: tuple[int, ...]) -> ND
     """(batch, rows) of an output of that shape: False where the row belongs to padding and its values mean nothing."""
     rows = np.ones(shape[:2], np.bool_)
     for name, array in inputs.items():
-        if "attention_mask" in name and array.ndim == 2 and array.shape[0] == shape[0] and array.shape[1] >= shape[1]:
+        if (
+            "attention_mask" in name
+            and array.ndim == 2
+            and array.shape[0] == shape[0]
+            and array.shape[1] >= shape[1]
+        ):
             rows &= array[:, array.shape[1] - shape[1] :].astype(bool)
     return rows
 
@@ -146,7 +155,7 @@ _TOKEN_INPUTS: tuple[tuple[str, Callable[[Request, np.random.Generator], NDArray
 def _make(
     name: str, dtype: np.dtype[Any], shape: list[Any], request: Request, rng: np.random.Generator
 ) -> NDArray[Any]:
-    if "past" in name or "cache" in name and len(shape) >= 3:
+    if "past" in name or ("cache" in name and len(shape) >= 3):
         return np.zeros(_sizes(shape, (request.batch, 0)), dtype)
     if name == "cache_position":
         return np.arange(request.tokens).astype(dtype)

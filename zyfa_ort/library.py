@@ -27,7 +27,9 @@ def library_path() -> str:
     if override is not None:
         path = Path(override)
         if not path.is_file():
-            raise LibraryError(f"{env.LIBRARY.name}: expected the path of {LIBRARY_NAME}, found no file at {path}")
+            raise LibraryError(
+                f"{env.LIBRARY.name}: expected the path of {LIBRARY_NAME}, found no file at {path}"
+            )
         return str(path)
     installed = importlib.resources.files("zyfa_ort").joinpath("lib", LIBRARY_NAME)
     with importlib.resources.as_file(installed) as path:

@@ -23,4 +23,6 @@ def check_nodes(path: Path) -> None:
         for name in node.attributes:
             if name not in known:
                 close = get_close_matches(name, known, n=1) or [", ".join(known)]
-                raise InputError(f"{node.op_type} '{node.name}': attribute {name} is unknown, expected {close[0]}")
+                raise InputError(
+                    f"{node.op_type} '{node.name}': attribute {name} is unknown, expected {close[0]}"
+                )

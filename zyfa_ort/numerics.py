@@ -224,7 +224,9 @@ MODEL_BOUNDS: Final[dict[str, ModelBound]] = {
         derivation="KL modelled 5.3e-5; 30 layers of 3e-3 each add up to 1.6e-2 when independent",
     ),
     "fp8, bf16 edges": ModelBound(
-        relative=1e-1, kl=2e-3, derivation="KL modelled 7.1e-4 at 1,024 tokens and 9.5e-4 at 2,048 with rotation"
+        relative=1e-1,
+        kl=2e-3,
+        derivation="KL modelled 7.1e-4 at 1,024 tokens and 9.5e-4 at 2,048 with rotation",
     ),
     "fp8": ModelBound(
         relative=3e-1, kl=2e-2, derivation="KL modelled 1.13e-2 without and 6.6e-3 with rotation"

@@ -101,7 +101,9 @@ def _session(attributes: Attributes, types: Types, return_lse: bool) -> onnxrunt
     opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(schema.DOMAIN, schema.VERSION)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
     options = register(ort.SessionOptions())
-    options.log_severity_level = 4  # errors arrive as exceptions; printing them too would say everything twice
+    options.log_severity_level = (
+        4  # errors arrive as exceptions; printing them too would say everything twice
+    )
     return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
@@ -117,13 +119,18 @@ def _from_dlpack(name: str, value: Any) -> NDArray[Any]:
     except (BufferError, RuntimeError, TypeError) as error:
         narrow = _narrow_from_dlpack(value)
         if narrow is None:
-            raise InputError(f"{name}: expected a CPU array with DLPack, got {type(value).__name__}: {error}") from error
+            raise InputError(
+                f"{name}: expected a CPU array with DLPack, got {type(value).__name__}: {error}"
+            ) from error
         return narrow
 
 
 def _narrow_from_dlpack(value: Any) -> NDArray[Any] | None:
     """bfloat16 and float8_e4m3fn tensors, which NumPy's DLPack refuses, by the same bytes under an integer type."""
-    carriers = {"torch.bfloat16": ("int16", ml_dtypes.bfloat16), "torch.float8_e4m3fn": ("uint8", ml_dtypes.float8_e4m3fn)}
+    carriers = {
+        "torch.bfloat16": ("int16", ml_dtypes.bfloat16),
+        "torch.float8_e4m3fn": ("uint8", ml_dtypes.float8_e4m3fn),
+    }
     carrier, dtype = carriers.get(str(getattr(value, "dtype", "")), (None, None))
     if carrier is None:
         return None

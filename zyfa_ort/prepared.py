@@ -48,7 +48,9 @@ def prepare_pair(reference: Path, candidate: Path, layers: bool) -> Iterator[tup
         sites = [_sites(models[1], names[0] & names[1] if layers else set())] * 2
         prepared = [
             _prepare(path, model, found, Path(folder) / label)
-            for path, model, found, label in zip((reference, candidate), models, sites, ("a", "b"), strict=True)
+            for path, model, found, label in zip(
+                (reference, candidate), models, sites, ("a", "b"), strict=True
+            )
         ]
         yield prepared[0], prepared[1]
 
@@ -58,7 +60,9 @@ def _prepare(source: Path, model: ir.Model, sites: dict[str, str], folder: Path)
     notes: tuple[str, ...] = ()
     changed = upcast_bfloat16(model)
     if changed:
-        notes = (f"{source.name}: run with float in place of bfloat16, for which the CPU provider has no kernels",)
+        notes = (
+            f"{source.name}: run with float in place of bfloat16, for which the CPU provider has no kernels",
+        )
     by_name = {value.name: value for node in model.graph for value in node.outputs}
     for value in sites.values():
         if value not in outputs:

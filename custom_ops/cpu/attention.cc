@@ -11,7 +11,8 @@ namespace zyfa::cpu {
 namespace {
 
 // present = past ++ new, as (batch, kv_heads, keys, dim).
-void write_present(const AttentionProblem& p, const KeyRows& rows, void* present, const ParallelFor& parallel_for) {
+void write_present(const AttentionProblem& p, const KeyRows& rows, void* present,
+                   const ParallelFor& parallel_for) {
   if (present == nullptr) return;
   const size_t element = size_of(p.dtype), row_bytes = rows.dim * element;
   parallel_for(p.batch * p.kv_heads, [&](int64_t index) {

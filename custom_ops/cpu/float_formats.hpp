@@ -42,7 +42,8 @@ static inline uint16_t to_float16(float value) {
   const uint32_t sign = (bits >> 16) & 0x8000u;
   const uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);
-  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65520 and up round to infinity
+  if (magnitude >= 0x477ff000u)
+    return static_cast<uint16_t>(sign | 0x7c00u);  // 65520 and up round to infinity
   if (magnitude < 0x38800000u) {
     // Adding 0.5 aligns the last kept bit with 2^-24; the addition itself rounds to nearest even.
     const float aligned = float_of(magnitude) + 0.5f;
@@ -63,7 +64,8 @@ static inline float round_to_fp8_magnitude(float x) {
   return rounded < kFp8Max ? rounded : kFp8Max;
 }
 
-// float8e4m3fn code of `value`; values beyond +-448, infinities included, saturate; NaN gives 0x7f with the sign.
+// float8e4m3fn code of `value`; values beyond +-448, infinities included, saturate; NaN gives 0x7f with the
+// sign.
 static inline uint8_t to_fp8(float value) {
   const uint8_t sign = static_cast<uint8_t>(bits_of(value) >> 24 & 0x80);
   if (value != value) return sign | 0x7f;

@@ -11,7 +11,7 @@ namespace zyfa::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kTau = 1.0f;          // log2 units a tile may exceed the anchor before the row is re-anchored
+constexpr float kTau = 1.0f;  // log2 units a tile may exceed the anchor before the row is re-anchored
 constexpr float kAnchorCode = 126.0f;  // e4m3 code of 448
 constexpr float kUnit = 8.80708f;      // log2 of what a probability of one is worth: 8 + (6 + 0.45665) / 8
 
@@ -40,13 +40,17 @@ class Fp8Group {
     const int64_t kv = group.batch * p.kv_heads + p.kv_head(group.head);
     key_tile_ = arena_.take<double>(p.qk_dim * kTileKeys);
     value_scale_ = inputs.v_scale[kv];
-    codes_ = {inputs.key, inputs.value, nullptr,
+    codes_ = {inputs.key,
+              inputs.value,
+              nullptr,
               score_scale(call, inputs.q_scale[group.batch * p.q_heads + group.head], inputs.k_scale[kv]),
-              false, 1.0f};
+              false,
+              1.0f};
     codes_.q = load_query(inputs.query, codes_.scale, false);
     if (p.fp8_edges != Fp8Edges::bf16) return;
-    bfloat16_ = {key_rows(p, call.tensors), value_rows(p, call.tensors), nullptr, score_scale(call, 1.0f, 1.0f), true,
-                 1.0f / value_scale_};
+    bfloat16_ = {
+        key_rows(p, call.tensors), value_rows(p, call.tensors), nullptr, score_scale(call, 1.0f, 1.0f), true,
+        1.0f / value_scale_};
     bfloat16_.q = load_query(query_rows(p, call.tensors), bfloat16_.scale, true);
   }
 
@@ -90,8 +94,8 @@ class Fp8Group {
   void multiply(const Operands& from, int64_t tile) {
     const AttentionProblem& p = call_.problem;
     const Group& group = state_.group;
-    load_key_tile(from.key, group.batch, p.kv_head(group.head), tile, p.kv_len(), from.to_bfloat16, state_.row,
-                  key_tile_);
+    load_key_tile(from.key, group.batch, p.kv_head(group.head), tile, p.kv_len(), from.to_bfloat16,
+                  state_.row, key_tile_);
     state_.load_value_tile(from.value, tile, from.to_bfloat16, from.value_factor);
     call_.kernels.exact_scores(from.q, key_tile_, group.rows, p.qk_dim, state_.scores);
   }
@@ -127,8 +131,8 @@ class Fp8Group {
     }
     state_.sum[r] = state_.sum[r] * state_.keep[r] + added;
     if (trace_ != nullptr)
-      (*trace_)({state_.group.batch, state_.group.head, state_.group.first_row + r, visit.tile, visit.is_edge, m,
-                 static_cast<int>(d), p});
+      (*trace_)({state_.group.batch, state_.group.head, state_.group.first_row + r, visit.tile, visit.is_edge,
+                 m, static_cast<int>(d), p});
   }
 
   const AttentionCall& call_;
@@ -142,7 +146,8 @@ class Fp8Group {
 
 }  // namespace
 
-void fp8_group(const AttentionCall& call, const Fp8Inputs& inputs, const Group& group, const Fp8Trace* trace) {
+void fp8_group(const AttentionCall& call, const Fp8Inputs& inputs, const Group& group,
+               const Fp8Trace* trace) {
   Fp8Group(call, inputs, group, trace).run();
 }
 

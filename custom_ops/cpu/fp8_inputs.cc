@@ -39,17 +39,22 @@ Fp8Inputs::Fp8Inputs(const AttentionProblem& p, const AttentionTensors& t, const
   }
   const int64_t block = p.rotation == Rotation::hadamard ? hadamard_block(p.qk_dim) : 0;
   const KeyRange seen = p.visible_keys_of_any_row();
-  const auto counts = [&](int64_t b, int64_t at) { return at >= seen.begin && at < seen.end && mask.visible(b, at); };
+  const auto counts = [&](int64_t b, int64_t at) {
+    return at >= seen.begin && at < seen.end && mask.visible(b, at);
+  };
   const auto quantize_keys = [&](KeyRows& rows, int64_t rotation_block, std::vector<uint8_t>& codes,
                                  std::vector<float>& scales) {
     const auto read = [&](int64_t b, int64_t h, int64_t at, float* out) { rows.read(b, h, at, out); };
-    const RowView view = quantize_by_head({p.batch, p.kv_heads, p.kv_len(), rows.dim, rotation_block, read, counts},
-                                          parallel_for, codes, scales);
+    const RowView view =
+        quantize_by_head({p.batch, p.kv_heads, p.kv_len(), rows.dim, rotation_block, read, counts},
+                         parallel_for, codes, scales);
     rows = {{}, view, 0, rows.dim};
   };
-  const auto read = [&](int64_t b, int64_t h, int64_t at, float* out) { query.read(b, h, at, p.qk_dim, out); };
-  query = quantize_by_head({p.batch, p.q_heads, p.q_len, p.qk_dim, block, read, {}}, parallel_for, query_codes_,
-                           q_scale);
+  const auto read = [&](int64_t b, int64_t h, int64_t at, float* out) {
+    query.read(b, h, at, p.qk_dim, out);
+  };
+  query = quantize_by_head({p.batch, p.q_heads, p.q_len, p.qk_dim, block, read, {}}, parallel_for,
+                           query_codes_, q_scale);
   quantize_keys(key, block, key_codes_, k_scale);
   quantize_keys(value, 0, value_codes_, v_scale);
 }

@@ -1,4 +1,5 @@
-// Q, K and V on the e4m3 grid: the op's own inputs when they are float8e4m3fn, else quantised (and rotated) copies.
+// Q, K and V on the e4m3 grid: the op's own inputs when they are float8e4m3fn, else quantised (and rotated)
+// copies.
 #pragma once
 
 #include <cstdint>

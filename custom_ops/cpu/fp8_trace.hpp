@@ -1,4 +1,5 @@
-// What the FP8 path decided for one row in one tile. For tests: the codes are recomputed from the probabilities.
+// What the FP8 path decided for one row in one tile. For tests: the codes are recomputed from the
+// probabilities.
 #pragma once
 
 #include <cstdint>

@@ -134,7 +134,8 @@ void GroupState::write(float unit, float value_scale, float log2_per_anchor) {
         denominator += std::exp2(std::fma(call_.tensors.sinks[group.head], kLog2E, unit - log2_anchor));
       for (int64_t i = 0; i < p.v_dim; ++i) o[i] = o[i] * value_scale / denominator;
       constexpr double kLn2 = 0.69314718055994530942;
-      lse = static_cast<float>(kLn2 * (static_cast<double>(log2_anchor) + std::log2(static_cast<double>(sum[r])) - unit));
+      lse = static_cast<float>(
+          kLn2 * (static_cast<double>(log2_anchor) + std::log2(static_cast<double>(sum[r])) - unit));
     }
     const int64_t row_index = group.first_row + r;
     store_row(p.out_dtype, o, p.v_dim, call_.tensors.output,

@@ -32,7 +32,8 @@ const Kernels& choose() {
   static const Candidate candidates[] = {
 #if defined(__x86_64__)
       {kernels_of<isa::Avx512>(), __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")},
+                                      __builtin_cpu_supports("avx512bw") &&
+                                      __builtin_cpu_supports("avx512vl")},
       {kernels_of<isa::Avx2>(), __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
 #endif
       {kernels_of<isa::Baseline>(), true},

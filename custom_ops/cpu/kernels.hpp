@@ -30,12 +30,16 @@ struct Kernels {
   void (*scores)(const float* q, const float* k, int64_t rows, int64_t dim, float* s);
   // The same with operands whose products and sums are exact in double precision; one rounding at the end.
   void (*exact_scores)(const double* q, const double* k, int64_t rows, int64_t dim, float* s);
-  // o[r][c] = o[r][c] * keep[r] + sum over keys of p[r][key] * v[key][c]; `columns` is a multiple of kColumnStep.
-  void (*accumulate)(const float* p, const float* v, int64_t rows, int64_t columns, const float* keep, float* o);
+  // o[r][c] = o[r][c] * keep[r] + sum over keys of p[r][key] * v[key][c]; `columns` is a multiple of
+  // kColumnStep.
+  void (*accumulate)(const float* p, const float* v, int64_t rows, int64_t columns, const float* keep,
+                     float* o);
 
-  // The functions below work on one row of kTileKeys scores, where invisible keys are -inf. All return the sum of p.
+  // The functions below work on one row of kTileKeys scores, where invisible keys are -inf. All return the
+  // sum of p.
   RowStats (*row_stats)(const float* s);
-  // p = exp2((s - max) * factor), FP32 polynomial (relative error below 2e-7), rounded to bfloat16 when asked.
+  // p = exp2((s - max) * factor), FP32 polynomial (relative error below 2e-7), rounded to bfloat16 when
+  // asked.
   float (*softmax_row)(const float* s, float max, float factor, bool to_bfloat16, float* p);
   // Lean P: p = decode(min(max(rint(t), 0), 126)) * block_scale with t = map(s).
   float (*lean_row)(const float* s, ScoreMap map, float block_scale, float* p);
@@ -45,8 +49,8 @@ struct Kernels {
   float (*bfloat16_row)(const float* s, ScoreMap map, float block_scale, float* p);
 };
 
-// The best set this machine has, or the one ZYFA_CPU_ISA names (baseline, avx2, avx512). Throws Error when that one is
-// unknown or not supported here.
+// The best set this machine has, or the one ZYFA_CPU_ISA names (baseline, avx2, avx512). Throws Error when
+// that one is unknown or not supported here.
 const Kernels& kernels();
 
 }  // namespace zyfa::cpu

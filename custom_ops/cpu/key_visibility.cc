@@ -9,10 +9,14 @@ namespace {
 
 bool mask_value(DType type, const void* mask, int64_t at) {
   switch (type) {
-    case DType::boolean: return static_cast<const bool*>(mask)[at];
-    case DType::int32: return static_cast<const int32_t*>(mask)[at] != 0;
-    case DType::int64: return static_cast<const int64_t*>(mask)[at] != 0;
-    default: fail("key_mask type: expected bool, int32 or int64, got ", name(type));
+    case DType::boolean:
+      return static_cast<const bool*>(mask)[at];
+    case DType::int32:
+      return static_cast<const int32_t*>(mask)[at] != 0;
+    case DType::int64:
+      return static_cast<const int64_t*>(mask)[at] != 0;
+    default:
+      fail("key_mask type: expected bool, int32 or int64, got ", name(type));
   }
 }
 

@@ -9,7 +9,9 @@
 
 namespace zyfa::cpu {
 
-constexpr int64_t tile_of(int64_t key) { return key >= 0 ? key / kTileKeys : -((kTileKeys - 1 - key) / kTileKeys); }
+constexpr int64_t tile_of(int64_t key) {
+  return key >= 0 ? key / kTileKeys : -((kTileKeys - 1 - key) / kTileKeys);
+}
 
 // Bits of the keys of `tile` that lie in `range`.
 uint64_t range_bits(KeyRange range, int64_t tile);
@@ -20,7 +22,9 @@ class KeyMask {
   KeyMask(const AttentionProblem& problem, const void* mask);
 
   uint64_t bits(int64_t batch, int64_t tile) const { return words_[batch * tiles_ + tile]; }
-  bool visible(int64_t batch, int64_t key) const { return bits(batch, key / kTileKeys) >> (key % kTileKeys) & 1; }
+  bool visible(int64_t batch, int64_t key) const {
+    return bits(batch, key / kTileKeys) >> (key % kTileKeys) & 1;
+  }
   // From the first visible key to one past the last.
   KeyRange range(int64_t batch) const { return ranges_[batch]; }
 

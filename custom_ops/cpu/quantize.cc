@@ -45,8 +45,8 @@ void head_amax(const HeadRows& source, const ParallelFor& parallel_for, float* a
   });
 }
 
-void quantize_heads(const HeadRows& source, const ParallelFor& parallel_for, const float* scales, uint8_t* codes,
-                    const Strides& strides) {
+void quantize_heads(const HeadRows& source, const ParallelFor& parallel_for, const float* scales,
+                    uint8_t* codes, const Strides& strides) {
   parallel_for(source.batch * source.heads, [&](int64_t index) {
     const int64_t b = index / source.heads, h = index % source.heads;
     std::vector<float> row(source.dim);

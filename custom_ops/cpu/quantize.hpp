@@ -15,16 +15,17 @@ float fp8_scale(float amax);
 // A (batch, heads, rows, dim) source of any layout.
 struct HeadRows {
   int64_t batch, heads, rows, dim;
-  int64_t rotation_block;                                         // Hadamard block, 0: no rotation
+  int64_t rotation_block;  // Hadamard block, 0: no rotation
   std::function<void(int64_t b, int64_t h, int64_t row, float*)> read;
-  std::function<bool(int64_t b, int64_t row)> counts;             // whether a row enters amax; empty: all do
+  std::function<bool(int64_t b, int64_t row)> counts;  // whether a row enters amax; empty: all do
 };
 
 // Largest finite magnitude of every (batch, head), rotation included; NaN and infinities do not count.
 void head_amax(const HeadRows& source, const ParallelFor& parallel_for, float* amax);
 
-// codes = e4m3(row / scale), one scale per (batch, head). Rows that do not count are written as well: they saturate.
-void quantize_heads(const HeadRows& source, const ParallelFor& parallel_for, const float* scales, uint8_t* codes,
-                    const Strides& strides);
+// codes = e4m3(row / scale), one scale per (batch, head). Rows that do not count are written as well: they
+// saturate.
+void quantize_heads(const HeadRows& source, const ParallelFor& parallel_for, const float* scales,
+                    uint8_t* codes, const Strides& strides);
 
 }  // namespace zyfa::cpu

@@ -4,7 +4,9 @@
 
 namespace zyfa::cpu {
 
-RowView query_rows(const AttentionProblem& p, const AttentionTensors& t) { return {p.dtype, t.query, p.query}; }
+RowView query_rows(const AttentionProblem& p, const AttentionTensors& t) {
+  return {p.dtype, t.query, p.query};
+}
 
 KeyRows key_rows(const AttentionProblem& p, const AttentionTensors& t) {
   return {{p.dtype, t.past_key, p.past_key}, {p.dtype, t.key, p.key}, p.past_len, p.qk_dim};

@@ -1,4 +1,5 @@
-// Where rows of Q, K and V come from: op inputs of any type and layout, past and new keys, or quantised workspace.
+// Where rows of Q, K and V come from: op inputs of any type and layout, past and new keys, or quantised
+// workspace.
 #pragma once
 
 #include <cstdint>

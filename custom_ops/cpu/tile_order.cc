@@ -17,7 +17,8 @@ int64_t first_tile_of_block(const AttentionProblem& p, KeyRange mask, int64_t bl
 
 }  // namespace
 
-std::vector<TileVisit> fp8_tile_order(const AttentionProblem& p, KeyRange mask, int64_t first_row, int64_t rows) {
+std::vector<TileVisit> fp8_tile_order(const AttentionProblem& p, KeyRange mask, int64_t first_row,
+                                      int64_t rows) {
   std::vector<TileVisit> order;
   if (mask.empty()) return order;
   const int64_t block_row = first_row / kBlockRows * kBlockRows;

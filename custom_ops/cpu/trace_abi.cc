@@ -25,7 +25,14 @@ AttentionProblem problem_of(const zyfa_trace_problem& t, bool masked, bool with_
   AttentionInputs in{{DType::float32, {t.batch, t.num_heads, t.q_len, t.qk_dim}},
                      {DType::float32, {t.batch, t.kv_num_heads, t.kv_len, t.qk_dim}},
                      {DType::float32, {t.batch, t.kv_num_heads, t.kv_len, t.v_dim}},
-                     {}, {}, {}, {}, {}, {}, {}, {}};
+                     {},
+                     {},
+                     {},
+                     {},
+                     {},
+                     {},
+                     {},
+                     {}};
   if (masked) in.key_mask = TensorInfo{DType::boolean, {t.batch, t.kv_len}};
   if (with_sinks) in.sinks = TensorInfo{DType::float32, {t.num_heads}};
   return make_attention_problem(a, in);
@@ -34,9 +41,9 @@ AttentionProblem problem_of(const zyfa_trace_problem& t, bool masked, bool with_
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int zyfa_trace_fp8(
-    const zyfa_trace_problem* problem, const float* q, const float* k, const float* v, const uint8_t* key_mask,
-    const float* sinks, zyfa_trace_row_tile callback, void* user, float* output, float* lse, char* error,
-    int64_t error_size) {
+    const zyfa_trace_problem* problem, const float* q, const float* k, const float* v,
+    const uint8_t* key_mask, const float* sinks, zyfa_trace_row_tile callback, void* user, float* output,
+    float* lse, char* error, int64_t error_size) {
   try {
     cpu::AttentionTensors tensors{};
     tensors.query = q;
@@ -48,7 +55,8 @@ extern "C" __attribute__((visibility("default"))) int zyfa_trace_fp8(
     tensors.lse = lse;
     const cpu::Fp8Trace trace = [&](const cpu::Fp8TileRow& row) {
       float unscaled[cpu::kTileKeys];
-      for (int64_t c = 0; c < cpu::kTileKeys; ++c) unscaled[c] = std::ldexp(row.probability[c], -row.exponent);
+      for (int64_t c = 0; c < cpu::kTileKeys; ++c)
+        unscaled[c] = std::ldexp(row.probability[c], -row.exponent);
       callback(user, row.batch, row.head, row.row, row.tile, row.is_edge, row.anchor, row.exponent, unscaled);
     };
     const cpu::ParallelFor serial = [](int64_t count, const std::function<void(int64_t)>& body) {

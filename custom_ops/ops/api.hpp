@@ -1,5 +1,5 @@
-// The wall between ONNX Runtime's C API and the rest: statuses become exceptions on the way in and statuses on the way
-// out, handles get owners. Nothing outside ops/, ep/ and library.cc includes this.
+// The wall between ONNX Runtime's C API and the rest: statuses become exceptions on the way in and statuses
+// on the way out, handles get owners. Nothing outside ops/, ep/ and library.cc includes this.
 #pragma once
 
 #include <onnxruntime_c_api.h>
@@ -61,8 +61,8 @@ class NodeAttributes {
 std::string node_name(const OrtKernelInfo* info);
 size_t input_count(const OrtKernelInfo* info);
 
-// Type and shape of an input as known when the session is created; empty for an absent optional input. Dimensions that
-// are not known yet are -1, and so is the whole shape when `has_shape` is false.
+// Type and shape of an input as known when the session is created; empty for an absent optional input.
+// Dimensions that are not known yet are -1, and so is the whole shape when `has_shape` is false.
 struct StaticTensor {
   DType dtype;
   bool has_shape;

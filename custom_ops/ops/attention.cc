@@ -1,7 +1,8 @@
 // ZyfaPrefillAttention: reads the node into a problem (problem.hpp) and runs it on the CPU.
+#include "../cpu/attention.hpp"
+
 #include <utility>
 
-#include "../cpu/attention.hpp"
 #include "../error.hpp"
 #include "choice.hpp"
 #include "op.hpp"
@@ -12,12 +13,23 @@ namespace zyfa::ops {
 namespace {
 
 enum Input : size_t {
-  kQuery, kKey, kValue, kPastKey, kPastValue, kKeyMask, kAttnBias, kQScale, kKScale, kVScale, kSinks, kInputs
+  kQuery,
+  kKey,
+  kValue,
+  kPastKey,
+  kPastValue,
+  kKeyMask,
+  kAttnBias,
+  kQScale,
+  kKScale,
+  kVScale,
+  kSinks,
+  kInputs
 };
 enum Output : size_t { kOutput, kPresentKey, kPresentValue, kLse, kOutputs };
 
-// Names that attention operators elsewhere use. ONNX Runtime checks no attribute names for custom operators, and a
-// misnamed one would be a silent change of meaning.
+// Names that attention operators elsewhere use. ONNX Runtime checks no attribute names for custom operators,
+// and a misnamed one would be a silent change of meaning.
 constexpr std::pair<const char*, const char*> kForeignAttributes[] = {
     {"causal", "is_causal"},
     {"unidirectional", "is_causal"},
@@ -86,13 +98,16 @@ void check_static(const OrtKernelInfo* info, const AttentionAttributes& attribut
   if (!tensors[kQuery]) fail("query: required, got none");
   check_attributes(attributes, tensors[kQuery]->dtype);
   if (complete && tensors[kKey] && tensors[kValue])
-    make_attention_problem(attributes, {*tensors[kQuery], *tensors[kKey], *tensors[kValue], tensors[kPastKey],
-                                        tensors[kPastValue], tensors[kKeyMask], tensors[kAttnBias], tensors[kQScale],
-                                        tensors[kKScale], tensors[kVScale], tensors[kSinks]});
+    make_attention_problem(attributes,
+                           {*tensors[kQuery], *tensors[kKey], *tensors[kValue], tensors[kPastKey],
+                            tensors[kPastValue], tensors[kKeyMask], tensors[kAttnBias], tensors[kQScale],
+                            tensors[kKScale], tensors[kVScale], tensors[kSinks]});
 }
 
 // The width of one head; a width that is only a symbol says nothing about it.
-Dim per_head(const Dim& width, int64_t heads) { return width.value < 0 ? Dim{} : Dim{width.value / heads, ""}; }
+Dim per_head(const Dim& width, int64_t heads) {
+  return width.value < 0 ? Dim{} : Dim{width.value / heads, ""};
+}
 
 struct AttentionKernel {
   static constexpr const char* kName = "ZyfaPrefillAttention";
@@ -105,12 +120,13 @@ struct AttentionKernel {
   void run(const RunContext& context) const {
     RunContext::Input in[kInputs];
     for (size_t i = 0; i < kInputs; ++i) in[i] = context.input(i);
-    for (const auto& [index, input] : {std::pair{kQuery, "query"}, std::pair{kKey, "key"}, std::pair{kValue, "value"}})
+    for (const auto& [index, input] :
+         {std::pair{kQuery, "query"}, std::pair{kKey, "key"}, std::pair{kValue, "value"}})
       if (!in[index].info) fail(input, ": required, got none");
     const AttentionProblem problem = make_attention_problem(
-        attributes, {*in[kQuery].info, *in[kKey].info, *in[kValue].info, in[kPastKey].info, in[kPastValue].info,
-                     in[kKeyMask].info, in[kAttnBias].info, in[kQScale].info, in[kKScale].info, in[kVScale].info,
-                     in[kSinks].info});
+        attributes, {*in[kQuery].info, *in[kKey].info, *in[kValue].info, in[kPastKey].info,
+                     in[kPastValue].info, in[kKeyMask].info, in[kAttnBias].info, in[kQScale].info,
+                     in[kKScale].info, in[kVScale].info, in[kSinks].info});
     const auto floats = [&](Input input) { return static_cast<const float*>(in[input].data); };
     cpu::AttentionTensors tensors{};
     tensors.query = in[kQuery].data;
@@ -133,10 +149,12 @@ struct AttentionKernel {
 
   static void infer_shapes(OrtShapeInferContext* raw) {
     const ShapeContext context(raw);
-    const ShapeContext::Tensor query = context.input(kQuery), key = context.input(kKey), value = context.input(kValue);
+    const ShapeContext::Tensor query = context.input(kQuery), key = context.input(kKey),
+                               value = context.input(kValue);
     const size_t rank = query.dims.size();
     if (rank != key.dims.size() || rank != value.dims.size() || (rank != 3 && rank != 4)) return;
-    const auto type = static_cast<ONNXTensorElementDataType>(context.integer("out_dtype").value_or(query.type));
+    const auto type =
+        static_cast<ONNXTensorElementDataType>(context.integer("out_dtype").value_or(query.type));
     const Dim batch = query.dims[0];
     std::vector<Dim> output = query.dims;
     Dim rows = query.dims[1], heads, kv_heads, qk_dim = query.dims[rank - 1], v_dim = value.dims[rank - 1];

@@ -23,7 +23,8 @@ constexpr Choice<Rotation> kRotations[] = {{"none", Rotation::none}, {"hadamard"
 
 // The attribute's value; empty when absent. Throws Error when it is not one of `choices`.
 template <typename Value, size_t N>
-std::optional<Value> choice(const NodeAttributes& node, const char* attribute, const Choice<Value> (&choices)[N]) {
+std::optional<Value> choice(const NodeAttributes& node, const char* attribute,
+                            const Choice<Value> (&choices)[N]) {
   const std::optional<std::string> text = node.text(attribute);
   if (!text) return std::nullopt;
   std::string known;

@@ -1,4 +1,5 @@
-// An OrtCustomOp built from a table: names, types and characteristics are data, behaviour is two functions of the kernel.
+// An OrtCustomOp built from a table: names, types and characteristics are data, behaviour is two functions of
+// the kernel.
 #pragma once
 
 #include <string>
@@ -45,7 +46,8 @@ class CustomOp : public OrtCustomOp {
     GetVariadicOutputHomogeneity = [](const OrtCustomOp*) noexcept { return 0; };
     GetStartVersion = [](const OrtCustomOp*) noexcept { return 1; };
     GetEndVersion = [](const OrtCustomOp*) noexcept { return 1; };
-    CreateKernelV2 = [](const OrtCustomOp*, const OrtApi*, const OrtKernelInfo* info, void** kernel) noexcept {
+    CreateKernelV2 = [](const OrtCustomOp*, const OrtApi*, const OrtKernelInfo* info,
+                        void** kernel) noexcept {
       return guarded(where(node_name_or_empty(info)), [&] { *kernel = new Kernel(info); });
     };
     KernelComputeV2 = [](void* kernel, OrtKernelContext* context) noexcept {
@@ -56,8 +58,8 @@ class CustomOp : public OrtCustomOp {
       });
     };
     KernelDestroy = [](void* kernel) noexcept { delete static_cast<Kernel*>(kernel); };
-    // Older runtimes dereference the missing type of an absent optional input before calling this (seen to crash in
-    // 1.22.2 and 1.23.2); they load models without shapes for our outputs.
+    // Older runtimes dereference the missing type of an absent optional input before calling this (seen to
+    // crash in 1.22.2 and 1.23.2); they load models without shapes for our outputs.
     if (version >= 24) {
       InferOutputShapeFn = [](const OrtCustomOp*, OrtShapeInferContext* context) noexcept {
         return guarded(Kernel::kName, [&] { Kernel::infer_shapes(context); });

@@ -41,11 +41,15 @@ struct QuantizeKernel {
     const int64_t batch = shape[0], heads = shape[bhsd ? 1 : 2], rows = shape[bhsd ? 2 : 1], dim = shape[3];
     const Strides strides = bhsd ? Strides{heads * rows * dim, rows * dim, dim, 1}
                                  : Strides{rows * heads * dim, dim, heads * dim, 1};
-    const cpu::HeadRows source{batch, heads, rows, dim,
+    const cpu::HeadRows source{batch,
+                               heads,
+                               rows,
+                               dim,
                                rotation == Rotation::hadamard ? hadamard_block(dim) : 0,
                                [&](int64_t b, int64_t h, int64_t row, float* out) {
                                  cpu::load_row(x.info->dtype, x.data,
-                                               b * strides.batch + h * strides.head + row * strides.row, dim, out);
+                                               b * strides.batch + h * strides.head + row * strides.row, dim,
+                                               out);
                                },
                                {}};
     const cpu::ParallelFor parallel_for = context.parallel_for();
@@ -62,7 +66,9 @@ struct QuantizeKernel {
     std::vector<int64_t> shape = {batch, heads};
     if (granularity == Granularity::tensor) shape = {1};
     if (granularity == Granularity::head) shape = {heads};
-    const int64_t scales = granularity == Granularity::tensor ? 1 : granularity == Granularity::head ? heads : batch * heads;
+    const int64_t scales = granularity == Granularity::tensor ? 1
+                           : granularity == Granularity::head ? heads
+                                                              : batch * heads;
     std::vector<float> largest(scales, 0.0f);
     for (size_t i = 0; i < amax.size(); ++i) largest[i % scales] = std::max(largest[i % scales], amax[i]);
     auto* out = static_cast<float*>(context.output(1, shape));
@@ -96,10 +102,10 @@ struct QuantizeKernel {
 
 void add_quantize_fp8(OpTable& table, uint32_t version) {
   for (const DType type : {DType::float32, DType::float16, DType::bfloat16})
-    table.add<QuantizeKernel>({{{onnx_type(type), false}},
-                               {{ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN, false},
-                                {ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, false}}},
-                              version);
+    table.add<QuantizeKernel>(
+        {{{onnx_type(type), false}},
+         {{ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN, false}, {ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, false}}},
+        version);
 }
 
 }  // namespace zyfa::ops

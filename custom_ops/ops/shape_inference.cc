@@ -13,7 +13,8 @@ ShapeContext::Tensor ShapeContext::input(size_t index) const {
   std::vector<const char*> symbols(rank, "");
   check(api->GetDimensions(info, sizes.data(), rank));
   check(api->GetSymbolicDimensions(info, symbols.data(), rank));
-  for (size_t i = 0; i < rank; ++i) tensor.dims.push_back({sizes[i], symbols[i] == nullptr ? "" : symbols[i]});
+  for (size_t i = 0; i < rank; ++i)
+    tensor.dims.push_back({sizes[i], symbols[i] == nullptr ? "" : symbols[i]});
   return tensor;
 }
 
@@ -21,7 +22,8 @@ std::optional<int64_t> ShapeContext::integer(const char* name) const {
   const OrtOpAttr* attribute = nullptr;
   int64_t value;
   size_t size = 0;
-  if (!succeeded(api->ShapeInferContext_GetAttribute(context_, name, &attribute)) || attribute == nullptr) return {};
+  if (!succeeded(api->ShapeInferContext_GetAttribute(context_, name, &attribute)) || attribute == nullptr)
+    return {};
   if (!succeeded(api->ReadOpAttr(attribute, ORT_OP_ATTR_INT, &value, sizeof value, &size))) return {};
   return value;
 }
@@ -30,13 +32,16 @@ std::optional<std::string> ShapeContext::text(const char* name) const {
   const OrtOpAttr* attribute = nullptr;
   char value[64];  // every legal value of a text attribute is shorter
   size_t size = 0;
-  if (!succeeded(api->ShapeInferContext_GetAttribute(context_, name, &attribute)) || attribute == nullptr) return {};
+  if (!succeeded(api->ShapeInferContext_GetAttribute(context_, name, &attribute)) || attribute == nullptr)
+    return {};
   if (!succeeded(api->ReadOpAttr(attribute, ORT_OP_ATTR_STRING, value, sizeof value, &size))) return {};
   return std::string(value, size < sizeof value ? size : sizeof value);
 }
 
-void ShapeContext::set_output(size_t index, ONNXTensorElementDataType type, const std::vector<Dim>& dims) const {
-  // Naming an output that the node does not have is an error status in 1.27 and later, an abort in 1.23 and 1.24.
+void ShapeContext::set_output(size_t index, ONNXTensorElementDataType type,
+                              const std::vector<Dim>& dims) const {
+  // Naming an output that the node does not have is an error status in 1.27 and later, an abort in 1.23
+  // and 1.24.
   if (dims.empty() || (index > 0 && api_version < 27)) return;
   OrtTensorTypeAndShapeInfo* raw = nullptr;
   check(api->CreateTensorTypeAndShapeInfo(&raw));

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from zyfa_ort.graph_passes import schema
 
 from zyfa_ort import env
-from zyfa_ort.graph_passes import schema
 
 ROOT = Path(__file__).parents[2]
 ATTENTION = (ROOT / "custom_ops/ops/attention.cc").read_text(encoding="utf-8")
@@ -58,7 +58,9 @@ def test_words_are_the_same(attribute, table):
 
 def test_operator_names_are_the_same():
     files = (ROOT / "custom_ops/ops").glob("*.cc")
-    in_cpp = {name for file in files for name in re.findall(r'kName = "(\w+)"', file.read_text(encoding="utf-8"))}
+    in_cpp = {
+        name for file in files for name in re.findall(r'kName = "(\w+)"', file.read_text(encoding="utf-8"))
+    }
     assert in_cpp == set(schema.ATTRIBUTES_OF)
 
 
@@ -73,7 +75,9 @@ def test_every_environment_variable_has_one_home():
     for room in ("zyfa_ort", "graph_passes", "kernels", "custom_ops"):
         for path in (ROOT / room).rglob("*"):
             if path.suffix in {".py", ".cc", ".hpp", ".cmake"}:
-                read |= set(re.findall(r"(?:getenv\(\"|ENV\{|environ\W+)(ZYFA_\w+)", path.read_text(encoding="utf-8")))
+                read |= set(
+                    re.findall(r"(?:getenv\(\"|ENV\{|environ\W+)(ZYFA_\w+)", path.read_text(encoding="utf-8"))
+                )
     listed = {variable.name for variable in env.VARIABLES}
     assert read <= listed
     guide = (ROOT / "docs/cli.md").read_text(encoding="utf-8")

@@ -100,7 +100,11 @@ def under_type_checking(path: Path, package: str) -> bool:
 @pytest.mark.parametrize("where", CPP_WALLS)
 def test_cpp_rooms_include_only_along_the_arrows(where):
     target = ROOT / where
-    files = [target] if target.is_file() else [p for p in sorted(target.rglob("*")) if p.suffix in {".cc", ".hpp", ".h"}]
+    files = (
+        [target]
+        if target.is_file()
+        else [p for p in sorted(target.rglob("*")) if p.suffix in {".cc", ".hpp", ".h"}]
+    )
     assert files
     wrong = [
         f"{path.relative_to(ROOT)}: {line.strip()}"

@@ -43,6 +43,10 @@ def test_commands_and_options_exist(page):
         if words[0] not in commands and not re.fullmatch(r"[a-z]+", words[0]):
             continue
         assert words[0] in commands, f"{page.name} names zyfa-ort {words[0]}"
-        known = {option for parameter in commands[words[0]].params for option in parameter.opts + parameter.secondary_opts}
+        known = {
+            option
+            for parameter in commands[words[0]].params
+            for option in parameter.opts + parameter.secondary_opts
+        }
         for option in re.findall(r"(?<![\w-])--[a-z0-9-]+", line):
             assert option in known, f"{page.name} names zyfa-ort {words[0]} {option}"

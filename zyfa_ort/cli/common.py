@@ -46,7 +46,9 @@ def print_json(data: Any) -> None:
 
 def table(title: str, *columns: str) -> Table:
     """An empty table in the house style."""
-    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    made = Table(
+        title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
+    )
     for column in columns:
         made.add_column(column, overflow="fold")
     return made

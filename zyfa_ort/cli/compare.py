@@ -17,14 +17,17 @@ def compare(
     reference: Annotated[Path, typer.Argument(metavar="REF", help="The original model.")],
     candidate: Annotated[Path, typer.Argument(metavar="NEW", help="The fused model.")],
     inputs: Annotated[
-        Path | None, typer.Option(help=".npz file of inputs, or a folder of them; none: made from the signature.")
+        Path | None,
+        typer.Option(help=".npz file of inputs, or a folder of them; none: made from the signature."),
     ] = None,
     tokens: Annotated[int, typer.Option(min=1, help="Made inputs: tokens per row.")] = 64,
     batch: Annotated[int, typer.Option(min=1, help="Made inputs: rows; the last of several is padded.")] = 2,
     seed: Annotated[int, typer.Option(help="Made inputs: random seed.")] = 0,
     runs: Annotated[int, typer.Option(min=0, help="Timed runs per model; 0 measures no time.")] = 5,
     layers: Annotated[bool, typer.Option(help="Also compare the output of every fused attention.")] = True,
-    max_kl: Annotated[float | None, typer.Option(help="Bound on the mean KL, instead of the precision's own.")] = None,
+    max_kl: Annotated[
+        float | None, typer.Option(help="Bound on the mean KL, instead of the precision's own.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run two models on the same inputs on the CPU and compare; exit code 2 when they differ by more than the bound."""
@@ -51,7 +54,9 @@ def print_comparison(comparison: Comparison) -> None:
     out = console()
     for note in comparison.notes:
         out.print(f"note: {note}", markup=False)
-    made = table("Outputs", "inputs", "output", "mean KL (nats)", "top-1 equal", "relative error", "max abs error")
+    made = table(
+        "Outputs", "inputs", "output", "mean KL (nats)", "top-1 equal", "relative error", "max abs error"
+    )
     for error in comparison.outputs:
         kl = "" if error.kl is None else f"{error.kl:.2e}"
         top1 = "" if error.top1 is None else f"{error.top1:.1%}"
@@ -64,7 +69,16 @@ def print_comparison(comparison: Comparison) -> None:
             made.add_row(escape(site.inputs), escape(site.node), f"{site.relative:.2e}")
         out.print(made)
     if comparison.latencies:
-        made = table("Latency on this machine (ms)", "inputs", "runs", "REF P50", "REF P99", "NEW P50", "NEW P99", "P50 ratio")
+        made = table(
+            "Latency on this machine (ms)",
+            "inputs",
+            "runs",
+            "REF P50",
+            "REF P99",
+            "NEW P50",
+            "NEW P99",
+            "P50 ratio",
+        )
         for time in comparison.latencies:
             figures = (time.reference_p50, time.reference_p99, time.candidate_p50, time.candidate_p99)
             ratio = time.reference_p50 / time.candidate_p50

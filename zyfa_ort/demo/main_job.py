@@ -89,7 +89,13 @@ def run_demo(folder: Path, say: Say, rounds: int = 3) -> Demo:
     say(f"prefill of {ids.shape[1]} tokens, {rounds} rounds over all models after one that warms up")
     original_seconds, seconds, errors = _measure(original, sessions, ids, rounds)
     rows = tuple(
-        Row(variant.title, len(reports[variant].sites), reports[variant].fused, *errors[variant], seconds[variant])
+        Row(
+            variant.title,
+            len(reports[variant].sites),
+            reports[variant].fused + reports[variant].already_fused,
+            *errors[variant],
+            seconds[variant],
+        )
         for variant in VARIANTS
     )
     say("generating with the last model and its cache")
@@ -119,7 +125,9 @@ def prefill(session: onnxruntime.InferenceSession, ids: NDArray[np.int64]) -> ND
     return api.run(session, inputs, ["logits"])["logits"]
 
 
-def generate(session: onnxruntime.InferenceSession, tokenizer: tokenizers.Tokenizer, prompt: str, tokens: int) -> str:
+def generate(
+    session: onnxruntime.InferenceSession, tokenizer: tokenizers.Tokenizer, prompt: str, tokens: int
+) -> str:
     """Greedy continuation of a prompt through the model's KV cache, up to `tokens` tokens or the end of the turn."""
     ids = np.array([tokenizer.encode(prompt).ids], np.int64)
     end = tokenizer.token_to_id(_END_OF_TURN)
@@ -128,7 +136,9 @@ def generate(session: onnxruntime.InferenceSession, tokenizer: tokenizers.Tokeni
     answer: list[int] = []
     while len(answer) < tokens:
         total += ids.shape[1]
-        outputs = api.run(session, {"input_ids": ids, "attention_mask": np.ones((1, total), np.int64), **past})
+        outputs = api.run(
+            session, {"input_ids": ids, "attention_mask": np.ones((1, total), np.int64), **past}
+        )
         best = int(np.argmax(outputs["logits"][0, -1]))
         if best == end:
             break
@@ -173,7 +183,9 @@ def _measure(
 ) -> tuple[float, dict[Variant, float], dict[Variant, tuple[float, float, float, float]]]:
     """Median seconds of the original and of every fused model, and the errors of their logits."""
     expected = prefill(original, ids)
-    errors = {variant: _logit_errors(expected, prefill(session, ids)) for variant, session in sessions.items()}
+    errors = {
+        variant: _logit_errors(expected, prefill(session, ids)) for variant, session in sessions.items()
+    }
     everyone = {None: original, **sessions}
     seconds: dict[Variant | None, list[float]] = {which: [] for which in everyone}
     for _ in range(rounds):

@@ -1,5 +1,6 @@
-// One tag per instruction set. The templates are defined in products.cc and rows.cc and instantiated there for the tag
-// of the set that the file is compiled for (ZYFA_ISA), so that no code of a newer set leaks into an older one.
+// One tag per instruction set. The templates are defined in products.cc and rows.cc and instantiated there
+// for the tag of the set that the file is compiled for (ZYFA_ISA), so that no code of a newer set leaks into
+// an older one.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ template <typename Tag>
 struct Products {
   static void scores(const float* q, const float* k, int64_t rows, int64_t dim, float* s);
   static void exact_scores(const double* q, const double* k, int64_t rows, int64_t dim, float* s);
-  static void accumulate(const float* p, const float* v, int64_t rows, int64_t columns, const float* keep, float* o);
+  static void accumulate(const float* p, const float* v, int64_t rows, int64_t columns, const float* keep,
+                         float* o);
 };
 
 template <typename Tag>

@@ -1,5 +1,6 @@
-// Matrix products of one tile: a block of rows times a block of columns stays in registers while the inner dimension
-// runs. Every output is one sequential sum, so the vector width changes speed and not the order of additions.
+// Matrix products of one tile: a block of rows times a block of columns stays in registers while the inner
+// dimension runs. Every output is one sequential sum, so the vector width changes speed and not the order of
+// additions.
 #include "isa.hpp"
 
 namespace zyfa::cpu::isa {
@@ -21,7 +22,8 @@ struct Vector {
   static constexpr int lanes = kVectorBytes / static_cast<int>(sizeof(Scalar));
 };
 
-// acc[r][c] = sum over i of left[r * left_stride + i] * right[i * right_stride + c], for R rows and V vectors of columns.
+// acc[r][c] = sum over i of left[r * left_stride + i] * right[i * right_stride + c], for R rows and V vectors
+// of columns.
 template <int R, int V, typename Scalar, typename Store>
 inline void block_product(const Scalar* left, int64_t left_stride, const Scalar* right, int64_t right_stride,
                           int64_t inner, Store store) {
@@ -30,7 +32,8 @@ inline void block_product(const Scalar* left, int64_t left_stride, const Scalar*
   for (int64_t i = 0; i < inner; ++i) {
     typename Vec::Type columns[V];
     for (int v = 0; v < V; ++v)
-      columns[v] = *reinterpret_cast<const typename Vec::Unaligned*>(right + i * right_stride + v * Vec::lanes);
+      columns[v] =
+          *reinterpret_cast<const typename Vec::Unaligned*>(right + i * right_stride + v * Vec::lanes);
     for (int r = 0; r < R; ++r) {
       const Scalar factor = left[r * left_stride + i];
       for (int v = 0; v < V; ++v) acc[r][v] += factor * columns[v];
@@ -56,9 +59,11 @@ template <typename Scalar>
 void tile_scores(const Scalar* q, const Scalar* k, int64_t rows, int64_t dim, float* s) {
   constexpr int lanes = Vector<Scalar>::lanes;
   for (int64_t c = 0; c < kTileKeys; c += kVectorsPerRow * lanes)
-    column_block<kVectorsPerRow>(q, dim, k + c, kTileKeys, rows, dim, [&](int64_t row, int64_t at, const auto& sum) {
-      for (int lane = 0; lane < lanes; ++lane) s[row * kTileKeys + c + at + lane] = static_cast<float>(sum[lane]);
-    });
+    column_block<kVectorsPerRow>(q, dim, k + c, kTileKeys, rows, dim,
+                                 [&](int64_t row, int64_t at, const auto& sum) {
+                                   for (int lane = 0; lane < lanes; ++lane)
+                                     s[row * kTileKeys + c + at + lane] = static_cast<float>(sum[lane]);
+                                 });
 }
 
 }  // namespace
@@ -74,8 +79,8 @@ void Products<Tag>::exact_scores(const double* q, const double* k, int64_t rows,
 }
 
 template <typename Tag>
-void Products<Tag>::accumulate(const float* p, const float* v, int64_t rows, int64_t columns, const float* keep,
-                               float* o) {
+void Products<Tag>::accumulate(const float* p, const float* v, int64_t rows, int64_t columns,
+                               const float* keep, float* o) {
   using Vec = Vector<float>;
   int64_t c = 0;
   const auto store = [&](int64_t row, int64_t at, const auto& sum) {

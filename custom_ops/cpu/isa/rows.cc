@@ -1,5 +1,6 @@
 // What happens to one row of a tile's scores: statistics, probabilities, their rounding and their sum.
-// Compiled without contraction: the fused multiply-adds of docs/numerics.md are the ones written here, no others.
+// Compiled without contraction: the fused multiply-adds of docs/numerics.md are the ones written here, no
+// others.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -11,7 +12,8 @@
 namespace zyfa::cpu::isa {
 namespace {
 
-constexpr int kLanes = 16;  // partial sums of a row; fixed, so that the sum is the same for every vector width
+constexpr int kLanes =
+    16;  // partial sums of a row; fixed, so that the sum is the same for every vector width
 
 template <typename P>
 inline float row_sum(const P& p) {
@@ -23,7 +25,8 @@ inline float row_sum(const P& p) {
   return partial[0];
 }
 
-// 2^x for x <= 128; anything below 2^-126 becomes 0, NaN stays NaN. Taylor polynomial of degree 7 on [-0.5, 0.5].
+// 2^x for x <= 128; anything below 2^-126 becomes 0, NaN stays NaN. Taylor polynomial of degree 7 on [-0.5,
+// 0.5].
 inline float exp2_fast(float x) {
   const float shifted = x + 12582912.0f;  // 1.5 * 2^23: the low bits hold rint(x)
   const float f = x - (shifted - 12582912.0f);
@@ -39,16 +42,26 @@ inline float exp2_fast(float x) {
   return x < -126.0f ? 0.0f : scaled;
 }
 
-// The double-precision 2^x of docs/numerics.md for x <= 16, Taylor polynomial of degree 13 (remainder below 5e-18).
+// The double-precision 2^x of docs/numerics.md for x <= 16, Taylor polynomial of degree 13 (remainder below
+// 5e-18).
 inline double exp2_precise(double x) {
   constexpr double kMagic = 6755399441055744.0;  // 1.5 * 2^52
   x = x < -1000.0 ? -1000.0 : x;
   const double shifted = x + kMagic;
   const double f = (x - (shifted - kMagic)) * 0.69314718055994530942;
   double y = 1.0 / 6227020800.0;
-  constexpr double inverse_factorials[] = {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
-                                           1.0 / 40320.0,     1.0 / 5040.0,     1.0 / 720.0,     1.0 / 120.0,
-                                           1.0 / 24.0,        1.0 / 6.0,        0.5,             1.0,
+  constexpr double inverse_factorials[] = {1.0 / 479001600.0,
+                                           1.0 / 39916800.0,
+                                           1.0 / 3628800.0,
+                                           1.0 / 362880.0,
+                                           1.0 / 40320.0,
+                                           1.0 / 5040.0,
+                                           1.0 / 720.0,
+                                           1.0 / 120.0,
+                                           1.0 / 24.0,
+                                           1.0 / 6.0,
+                                           0.5,
+                                           1.0,
                                            1.0};
   for (const double coefficient : inverse_factorials) y = std::fma(y, f, coefficient);
   uint64_t bits;
