@@ -16,33 +16,15 @@ import numpy as np
 import onnx_ir as ir
 
 from .evaluate import Evaluator
-from .lengths import LengthModel, length_model
-from .shapes import UNKNOWN, Conflict, Conflicts, Fact, Shape, infer, shape_slice
+from .lengths import LengthModel
+from .shapes import UNKNOWN, Conflicts, Fact, Shape, infer, shape_slice
 from .values import BUFFER_BYTES, LEARNED_OPS, Array, constant, is_op, standard, tensor
 
 EAGER_ELEMENTS: Final = 1 << 16
 RESOLVE_ELEMENTS: Final = 1 << 26
 KEEP_ELEMENTS: Final = 1 << 20
 RANDOM_OPS: Final = frozenset({"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli"})
-MAX_ROUNDS: Final = 12
 
-
-@dataclass(frozen=True)
-class Scenario:
-    """One choice of lengths: `batch`, then `tokens` and `past` for the first, second, ... length of that kind."""
-
-    batch: int
-    tokens: tuple[int, ...]
-    past: tuple[int, ...]
-
-
-# No past, one token, more past than tokens, more tokens than past; several lengths of a kind always differ.
-SCENARIOS: Final = (
-    Scenario(3, (7, 5, 11, 13), (4, 6, 9, 15)),
-    Scenario(1, (9, 6, 5, 8), (0, 0, 0, 0)),
-    Scenario(2, (1, 3, 2, 4), (8, 5, 12, 7)),
-    Scenario(2, (6, 10, 9, 12), (3, 2, 5, 4)),
-)
 
 # Visibility patterns of 0/1 inputs, as functions of the length. Row 0 of a batch is always `ones`.
 PATTERNS: Final = ("ones", "left", "gaps", "right")
@@ -63,11 +45,13 @@ def pattern_row(pattern: str, length: int) -> Array:
 
 @dataclass
 class Probe:
-    """One run. `free` are the numbers chosen for the free lengths, `lengths` those of all of them."""
+    """One run. `free` are the numbers chosen for the free lengths, `lengths` those of all of them; with `phase` 0
+    the first row of every batch is unpadded, other phases pad every row in another way."""
 
     free: Mapping[str, int]
     lengths: Mapping[str, int]
     evaluator: Evaluator
+    phase: int = 0
     facts: dict[ir.Value, Fact] = field(default_factory=dict)
     conflicts: Conflicts = field(default_factory=list)
     failures: int = 0
@@ -106,26 +90,44 @@ class Probe:
             return fact.data
         if not fact.knowable:
             return None
+        order = self._order(value)
+        last_use = {one: at for at, node in enumerate(order) for one in node.inputs if one is not None}
         local: dict[ir.Value, Array | None] = {}
-        stack = [value]
-        while stack:
-            top = stack[-1]
-            if top in local:
-                stack.pop()
-                continue
-            node = top.producer()
-            if node is None or self.fact(top).data is not None or top in self._kept or tensor(top) is not None:
-                local[top] = self._stored(top)
-                continue
-            missing = [one for one in node.inputs if one is not None and one not in local]
-            if missing:
-                stack.extend(missing)
-                continue
+        for at, node in enumerate(order):
+            for one in node.inputs:
+                if one is not None and one not in local:
+                    local[one] = self._stored(one)
             self._run_into(local, node)
-        for one, data in local.items():
-            if data is not None and data.size <= KEEP_ELEMENTS:
-                self._kept[one] = data
-        return local[value]
+            for one in node.inputs:  # a mask of 4096 x 4096 passes through a dozen nodes: free them early
+                if one is not None and last_use[one] == at and one is not value:
+                    data = local.pop(one, None)
+                    if data is not None and data.size <= KEEP_ELEMENTS:
+                        self._kept[one] = data
+        result = local[value] if value in local else self._stored(value)
+        if result is not None and result.size <= KEEP_ELEMENTS:
+            self._kept[value] = result
+        return result
+
+    def _order(self, value: ir.Value) -> list[ir.Node]:
+        """The nodes to run for `value`, inputs before users."""
+        order: list[ir.Node] = []
+        done: set[ir.Node] = set()
+        stack: list[tuple[ir.Value, bool]] = [(value, False)]
+        while stack:
+            one, expanded = stack.pop()
+            node = one.producer()
+            if node is None or node in done or self._is_stored(one):
+                continue
+            if expanded:
+                done.add(node)
+                order.append(node)
+            else:
+                stack.append((one, True))
+                stack.extend((above, False) for above in node.inputs if above is not None)
+        return order
+
+    def _is_stored(self, value: ir.Value) -> bool:
+        return self.fact(value).data is not None or value in self._kept or tensor(value) is not None
 
     def _stored(self, value: ir.Value) -> Array | None:
         data = self.fact(value).data
@@ -154,11 +156,12 @@ def _leaf_fact(value: ir.Value) -> Fact:
     return Fact(shape, held.dtype, constant(value), knowable=buffer, constant=True)
 
 
-def _fill(value: ir.Value, shape: Shape, at: int) -> Array | None:
+def _fill(value: ir.Value, shape: Shape, at: int, phase: int) -> Array | None:
     """Content for a graph input: 0/1 patterns for rank-2 integer, bool and float inputs, differing by input."""
     if len(shape) != 2 or value.dtype is None:
         return None
-    rows = [pattern_row(PATTERNS[0 if row == 0 else 1 + (row + at - 1) % 3], shape[1]) for row in range(shape[0])]
+    names = [PATTERNS[0 if row + phase == 0 else 1 + (row + at + phase - 1) % 3] for row in range(shape[0])]
+    rows = [pattern_row(name, shape[1]) for name in names]
     return np.asarray(np.stack(rows) if rows else np.zeros(shape, np.int64)).astype(value.dtype.numpy())
 
 
@@ -246,9 +249,11 @@ def _declared(value: ir.Value, lengths: Mapping[str, int]) -> Shape | None:
     return None if any(dim is None for dim in dims) else tuple(dim for dim in dims if dim is not None)
 
 
-def run_probe(graph: ir.Graph, model: LengthModel, free: Mapping[str, int], evaluator: Evaluator) -> Probe:
+def run_probe(
+    graph: ir.Graph, model: LengthModel, free: Mapping[str, int], evaluator: Evaluator, phase: int = 0
+) -> Probe:
     """Run `graph` once with the given free lengths."""
-    probe = Probe(free, model.resolve(free), evaluator)
+    probe = Probe(free, model.resolve(free), evaluator, phase)
     integer_at = 0
     for value in graph.inputs:
         if value.is_initializer() or value.shape is None:
@@ -257,93 +262,10 @@ def run_probe(graph: ir.Graph, model: LengthModel, free: Mapping[str, int], eval
             dim if isinstance(dim, int) else probe.lengths[model.dims[value.name or "", axis]]
             for axis, dim in enumerate(value.shape)
         )
-        data = _fill(value, shape, integer_at)
+        data = _fill(value, shape, integer_at, phase)
         integer_at += data is not None
         probe.facts[value] = Fact(shape, value.dtype, data)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _run_graph(probe, graph, probe.conflicts)
     return probe
-
-
-@dataclass
-class ProbeSet:
-    """The runs every decision is made on, and the means to make more of them."""
-
-    graph: ir.Graph
-    lengths: LengthModel
-    evaluator: Evaluator
-    probes: tuple[Probe, ...]
-    _long: dict[int, Probe | None] = field(default_factory=dict)
-
-    def long(self, keys: int) -> Probe | None:
-        """A run whose key lengths exceed `keys`; None when all lengths are fixed."""
-        if keys not in self._long:
-            self._long[keys] = self._run_long(keys)
-        return self._long[keys]
-
-    def _run_long(self, keys: int) -> Probe | None:
-        kinds = self.lengths.kinds
-        free = self.lengths.free
-        grown = [name for name in free if kinds[name] == "past"] or [name for name in free if kinds[name] == "tokens"]
-        if not grown:
-            return None
-        numbers = {name: 1 if kinds[name] == "batch" else 3 + at for at, name in enumerate(free)}
-        numbers.update((name, keys + 1 + at) for at, name in enumerate(grown))
-        return run_probe(self.graph, self.lengths, numbers, self.evaluator)
-
-
-def make_probes(graph: ir.Graph, opset: int) -> ProbeSet:
-    """Learn how the lengths of `graph` hang together, then run it on every scenario."""
-    model, evaluator = length_model(graph), Evaluator(opset)
-    probe = _settle(graph, model, evaluator)
-    if probe.failures:
-        model, probe = _guess_totals(graph, model, evaluator, probe)
-    probes = [probe]
-    for scenario in SCENARIOS:
-        free = _assign(model, scenario)
-        if all(free != other.free for other in probes):
-            probes.append(run_probe(graph, model, free, evaluator))
-    return ProbeSet(graph, model, evaluator, tuple(probes))
-
-
-def _settle(graph: ir.Graph, model: LengthModel, evaluator: Evaluator) -> Probe:
-    """Run on all-different lengths and learn from the first clash, until nothing clashes or nothing is learnt."""
-    probe = run_probe(graph, model, model.distinct(), evaluator)
-    for _ in range(MAX_ROUNDS):
-        if not any(_learn(model, conflict, probe) for conflict in probe.conflicts):
-            break
-        probe = run_probe(graph, model, model.distinct(), evaluator)
-    return probe
-
-
-def _guess_totals(
-    graph: ir.Graph, model: LengthModel, evaluator: Evaluator, probe: Probe
-) -> tuple[LengthModel, Probe]:
-    """Indices beyond the end show up as failed nodes, not as clashes: try whether some input is as long as past and
-    new tokens together (the attention mask of a decoder that takes past keys)."""
-    for trial in model.with_totals():
-        settled = _settle(graph, trial, evaluator)
-        if settled.failures < probe.failures and len(settled.conflicts) <= len(probe.conflicts):
-            model, probe = trial, settled
-            if not probe.failures:
-                break
-    return model, probe
-
-
-def _learn(model: LengthModel, conflict: Conflict, probe: Probe) -> bool:
-    return model.learn(conflict.first, conflict.second, probe.free)
-
-
-def _assign(model: LengthModel, scenario: Scenario) -> dict[str, int]:
-    numbers: dict[str, int] = {}
-    used = {"tokens": 0, "past": 0}
-    for name in model.free:
-        kind = model.kinds[name]
-        if kind == "batch":
-            numbers[name] = scenario.batch
-            continue
-        pool = scenario.tokens if kind == "tokens" else scenario.past
-        numbers[name] = pool[used[kind] % len(pool)]
-        used[kind] += 1
-    return numbers
