@@ -1,0 +1,154 @@
+"""Small nodes around a fused one: casts, reshapes and masks in the form the operator takes, written for the graph's own
+opset, and shared by all sites that need the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import onnx_ir as ir
+
+from .masks import KeyMask
+from .sites import Step
+from .values import Array
+
+
+# A mask step, the type of its tensor, and the head count when that tensor is (B*H, queries, keys) (else 0).
+Term = tuple[Step, ir.DataType | None, int]
+
+
+class Names:
+    """Names that no value or node of the model has yet."""
+
+    def __init__(self, model: ir.Model) -> None:
+        self.taken: set[str] = set()
+        for graph in model.graphs():
+            for value in (*graph.inputs, *graph.initializers.values()):
+                self.taken.add(value.name or "")
+            for node in graph:
+                self.taken.add(node.name or "")
+                self.taken.update(output.name or "" for output in node.outputs)
+
+    def new(self, wanted: str) -> str:
+        """`wanted`, or `wanted` with the first number that makes it unique."""
+        name, number = wanted, 0
+        while name in self.taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        self.taken.add(name)
+        return name
+
+
+class Builder:
+    """Inserts nodes before a given node of a graph."""
+
+    def __init__(self, names: Names, opset: int) -> None:
+        self.names = names
+        self.opset = opset
+        self._shared: dict[tuple[object, ...], ir.Value] = {}
+
+    def node(
+        self,
+        before: ir.Node,
+        op_type: str,
+        inputs: Sequence[ir.Value | None],
+        dtype: ir.DataType | None,
+        scope: str,
+        **attributes: int | str | tuple[int, ...],
+    ) -> ir.Value:
+        """A standard one-output node."""
+        graph = before.graph
+        assert isinstance(graph, ir.Graph)
+        attrs = [ir.convenience.convert_attribute(name, given) for name, given in attributes.items()]
+        node = ir.Node("", op_type, inputs, attrs, name=self.names.new(f"{scope}{op_type}"))
+        node.outputs[0].name = self.names.new(f"{scope}{op_type}_output")
+        if dtype is not None:
+            node.outputs[0].type = ir.TensorType(dtype)
+        graph.insert_before(before, node)
+        return node.outputs[0]
+
+    def constant(self, before: ir.Node, data: Array, scope: str) -> ir.Value:
+        graph = before.graph
+        assert isinstance(graph, ir.Graph)
+        held = ir.tensor(data)
+        node = ir.Node("", "Constant", [], [ir.AttrTensor("value", held)], name=self.names.new(f"{scope}Constant"))
+        node.outputs[0].name = self.names.new(f"{scope}Constant_output")
+        node.outputs[0].type = ir.TensorType(held.dtype)
+        node.outputs[0].shape = ir.Shape(data.shape)
+        graph.insert_before(before, node)
+        return node.outputs[0]
+
+    def cast(self, before: ir.Node, value: ir.Value, dtype: ir.DataType, scope: str) -> ir.Value:
+        return self.node(before, "Cast", [value], dtype, scope, to=int(dtype))
+
+    def reshape(self, before: ir.Node, value: ir.Value, shape: Sequence[int], scope: str) -> ir.Value:
+        """Zeros in `shape` copy the input's length, -1 takes the rest."""
+        target = self.constant(before, np.asarray(shape, np.int64), scope)
+        return self.node(before, "Reshape", [value, target], value.dtype, scope)
+
+    def unsqueeze(self, before: ir.Node, value: ir.Value, axis: int, scope: str) -> ir.Value:
+        if self.opset < 13:
+            return self.node(before, "Unsqueeze", [value], value.dtype, scope, axes=(axis,))
+        axes = self.constant(before, np.asarray([axis], np.int64), scope)
+        return self.node(before, "Unsqueeze", [value, axes], value.dtype, scope)
+
+    def key_mask(
+        self, before: ir.Node, masks: Sequence[KeyMask], ranks: Sequence[int], dtypes: Sequence[ir.DataType], scope: str
+    ) -> ir.Value:
+        """One (B, keys) bool or integer value: nonzero where all `masks` let the key through."""
+        graph = before.graph
+        return self._share(
+            ("key_mask", graph, tuple(masks)), lambda: self._key_mask(before, masks, ranks, dtypes, scope)
+        )
+
+    def _key_mask(
+        self, before: ir.Node, masks: Sequence[KeyMask], ranks: Sequence[int], dtypes: Sequence[ir.DataType], scope: str
+    ) -> ir.Value:
+        whole: ir.Value | None = None
+        for mask, rank, dtype in zip(masks, ranks, dtypes, strict=True):
+            value = mask.value
+            plain = dtype in (ir.DataType.BOOL, ir.DataType.INT32, ir.DataType.INT64) and not mask.inverted
+            if dtype != ir.DataType.BOOL and not (plain and len(masks) == 1):
+                value = self.cast(before, value, ir.DataType.BOOL, scope)
+            if mask.inverted:
+                value = self.node(before, "Not", [value], ir.DataType.BOOL, scope)
+            if rank != 2:
+                value = self.reshape(before, value, (0, -1), scope)
+            whole = value if whole is None else self.node(before, "And", [whole, value], ir.DataType.BOOL, scope)
+        assert whole is not None
+        return whole
+
+    def bias(self, before: ir.Node, terms: Sequence[Term], dtype: ir.DataType, scope: str) -> ir.Value:
+        """The sum of `terms` as one tensor of `dtype`."""
+        keys = tuple((step.kind, step.value, step.sign, step.hides_when) for step, _, _ in terms)
+        return self._share(("bias", before.graph, keys, dtype), lambda: self._bias(before, terms, dtype, scope))
+
+    def _bias(self, before: ir.Node, terms: Sequence[Term], dtype: ir.DataType, scope: str) -> ir.Value:
+        whole: ir.Value | None = None
+        for step, own_type, heads in terms:
+            value = self._addend(before, step, own_type, dtype, scope)
+            if heads:  # (B*H, S, T) -> (B*H, 1, S, T) -> (B, H, S, T)
+                value = self.reshape(before, self.unsqueeze(before, value, 1, scope), (-1, heads, 0, 0), scope)
+            whole = value if whole is None else self.node(before, "Add", [whole, value], dtype, scope)
+        assert whole is not None
+        return whole
+
+    def _addend(
+        self, before: ir.Node, step: Step, own_type: ir.DataType | None, dtype: ir.DataType, scope: str
+    ) -> ir.Value:
+        assert step.value is not None
+        if step.kind == "where":
+            numpy_type = dtype.numpy()
+            fill = self.constant(before, np.asarray(-np.inf, numpy_type), scope)
+            zero = self.constant(before, np.asarray(0, numpy_type), scope)
+            branches = [fill, zero] if step.hides_when else [zero, fill]
+            return self.node(before, "Where", [step.value, *branches], dtype, scope)
+        value = step.value
+        if own_type != dtype:
+            value = self.cast(before, value, dtype, scope)
+        return value if step.sign > 0 else self.node(before, "Neg", [value], dtype, scope)
+
+    def _share(self, key: tuple[object, ...], make: Callable[[], ir.Value]) -> ir.Value:
+        if key not in self._shared:
+            self._shared[key] = make()
+        return self._shared[key]

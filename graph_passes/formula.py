@@ -1,0 +1,53 @@
+"""From the steps between the products to the operator's formula: softmax(mask(bias + softcap(scale * q.k)))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .sites import Obstacle, Scores, Step
+
+
+@dataclass(frozen=True)
+class Formula:
+    """scale   factor on q.k, without factors that sit on Q or K themselves; exact up to `slack` (relative)
+    softcap  0 without one
+    masks    additions and fills, in graph order, all after scale and softcap
+    """
+
+    scale: float
+    slack: float
+    softcap: float
+    masks: tuple[Step, ...]
+    late_scale: Step | None = None
+
+
+def formula_of(scores: Scores) -> Formula | Obstacle:
+    """Bring the steps into the operator's order, or name the step that does not fit it."""
+    scale, slack, capped = 1.0, 0.0, False
+    cap = 1.0
+    masks: list[Step] = []
+    late: Step | None = None
+    for step in scores.steps:
+        if step.kind == "tanh":
+            if masks:
+                return Obstacle(step.node, "the softcap comes after a mask, so hidden keys would count")
+            if capped:
+                return Obstacle(step.node, "a second Tanh on the scores is not understood")
+            capped = True
+        elif step.kind == "scale":
+            if masks and step.number <= 0:
+                return Obstacle(step.node, f"masked scores are multiplied by {step.number:g}")
+            late = step if masks else late
+            slack += step.slack
+            if capped:
+                cap *= step.number
+            else:
+                scale *= step.number
+        else:
+            masks.append(step)
+    if not capped:
+        return Formula(scale, slack, 0.0, tuple(masks), late)
+    if cap <= 0:
+        return Obstacle(scores.steps[0].node, f"a softcap of {cap:g} is not positive")
+    # cap * tanh(scale * s) = cap * tanh((scale * cap * s) / cap)
+    return Formula(scale * cap, slack, cap, tuple(masks), late)

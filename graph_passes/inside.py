@@ -1,0 +1,67 @@
+"""Attention where the passes cannot follow it: in model-local functions and Loop or Scan bodies, and in places where
+shapes are not known. It is found by its outline only, so that it is reported instead of overlooked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import onnx_ir as ir
+
+from .sites import Declined, Site, bodies
+from .values import is_op, label, tensor
+
+PRODUCTS: Final = ("MatMul", "Einsum", "FusedMatMul")
+NEAR: Final = 12
+PASSING: Final = frozenset(
+    {"Add", "Sub", "Mul", "Div", "Where", "Cast", "Identity", "Dropout", "Reshape", "Unsqueeze", "Squeeze", "Tanh"}
+    | {"Max", "Clip", "Concat", "Slice", "Transpose", "IsNaN"}
+)
+
+
+def hidden_candidates(model: ir.Model, found: Iterable[Site | Declined]) -> Iterator[Declined]:
+    """Softmax nodes that look like attention and that the search did not report."""
+    known = {one.softmax if isinstance(one, Site) else one.node for one in found}
+    yield from _in_graph(model.graph, known, "", "the shapes of its operands are not known")
+    for function in model.functions.values():
+        where = f"function {function.domain}::{function.name}/"
+        yield from _in_graph(function, known, where, f"inside function {function.name}; inline functions first")
+
+
+def _in_graph(
+    nodes: Iterable[ir.Node], known: set[ir.Node], where: str, reason: str
+) -> Iterator[Declined]:
+    for node in nodes:
+        for attribute in node.attributes.values():
+            for body in bodies(attribute):
+                inner = reason if is_op(node, "If") else f"inside a {node.op_type} body, whose lengths are not known"
+                yield from _in_graph(body, known, f"{where}{label(node)}/{attribute.name}/", inner)
+        if is_op(node, "Softmax") and node not in known and _before(node) and _after(node):
+            yield Declined(node, node, reason, where)
+
+
+def _product(node: ir.Node) -> bool:
+    return node.op_type in PRODUCTS and not any(tensor(value) is not None for value in node.inputs)
+
+
+def _before(softmax: ir.Node) -> bool:
+    """A product of two activations reaches the Softmax through operators that scores pass."""
+    frontier = [softmax]
+    for _ in range(NEAR):
+        above = [value.producer() for node in frontier for value in node.inputs if value is not None]
+        nodes = [node for node in above if node is not None]
+        if any(_product(node) for node in nodes):
+            return True
+        frontier = [node for node in nodes if node.op_type in PASSING]
+    return False
+
+
+def _after(softmax: ir.Node) -> bool:
+    """The probabilities reach a product of two activations."""
+    frontier = [softmax]
+    for _ in range(NEAR):
+        nodes = [use.node for node in frontier for value in node.outputs for use in value.uses()]
+        if any(_product(node) for node in nodes):
+            return True
+        frontier = [node for node in nodes if node.op_type in PASSING]
+    return False

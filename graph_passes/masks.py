@@ -1,0 +1,269 @@
+"""What a mask means, decided by its values.
+
+The names of a mask's operators say little: BERT's padding mask and a causal one are built from the same Range,
+compare, And and Where. So the mask is computed on every run of the graph (lengths 1 to 20 with and without past,
+padding left, right and with gaps, and beyond any window length found in it), and a meaning is accepted only when it
+explains every element of every run:
+
+  visible(b, q, k) = structure(q, k) and key(b, k)
+  structure  full | k <= p(q), and k >= p(q) - window_left, with p(q) = q + keys - queries or p(q) = q
+  key        a value of the graph with one element per batch row and key, nonzero (or zero) where the key is visible
+
+Rows without a visible key are not compared: exporters disagree on them and our operator gives zeros. A mask without
+such a meaning stays what it is, a bias added to the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from .probes import Probe
+from .scenarios import ProbeSet
+from .schema import Alignment
+from .shapes import Shape
+from .sites import HIDDEN, Step
+from .values import Array, is_op, tensor
+
+Bools = npt.NDArray[np.bool_]
+MAX_CONE: Final = 4096
+# A mask of 5,800 x 5,800 is the largest that is computed (33 million elements). Longer windows can only be seen with
+# a past, where few queries meet many keys.
+MAX_PLANE: Final = 1 << 25
+MARGIN: Final = 8
+# Operators whose constant operand may be a length: a window, a chunk, a diagonal.
+LENGTH_OPS: Final = ("Add", "Sub", "Mul", "Div", "Mod", "Min", "Max", "Clip", "Trilu", "Range") + (
+    "Greater",
+    "GreaterOrEqual",
+    "Less",
+    "LessOrEqual",
+    "Equal",
+)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Which keys a query row may see by position alone."""
+
+    is_causal: bool = False
+    alignment: Alignment = "bottom_right"
+    window_left: int = -1
+
+    def visible(self, queries: int, keys: int) -> Bools:
+        """(queries, keys), True where visible."""
+        row, key = np.arange(queries)[:, None], np.arange(keys)[None, :]
+        position = row + (keys - queries if self.alignment == "bottom_right" else 0)
+        result = np.ones((queries, keys), np.bool_)
+        if self.is_causal:
+            result &= key <= position
+        if self.window_left >= 0:
+            result &= key >= position - self.window_left
+        return result
+
+
+FULL: Final = Structure()
+
+
+@dataclass(frozen=True)
+class KeyMask:
+    """A value with B * keys elements that tells which keys exist: the nonzero ones, or with `inverted` the zeros."""
+
+    value: ir.Value
+    inverted: bool = False
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A mask explained; `key_mask` None means that every key exists."""
+
+    structure: Structure
+    key_mask: KeyMask | None = None
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """Why a mask has no meaning in these terms."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A mask in one run: (B, queries, keys), True where visible. `plain`: batch row 0 is not padded."""
+
+    probe: Probe
+    visible: Bools
+
+    @property
+    def plain(self) -> bool:
+        return self.probe.phase == 0
+
+
+def explain(step: Step, result: ir.Value, probes: ProbeSet) -> Meaning | Unexplained:
+    """The meaning of one mask step on scores of the shape of `result`."""
+    assert step.value is not None
+    runs = list(probes.probes)
+    long = _long_run(step.value, probes)
+    if isinstance(long, Unexplained):
+        return long
+    planes: list[Plane] = []
+    for probe in (*runs, *((long,) if long else ())):
+        scores = probe.shape(result)
+        if scores is None or 0 in scores:
+            continue
+        found = _visible(step, probe, scores)
+        if isinstance(found, Unexplained):
+            return found
+        planes.append(Plane(probe, found))
+    structure = _structure([plane for plane in planes if plane.plain])
+    if isinstance(structure, Unexplained):
+        return structure
+    if all(_explains(structure, plane, None) for plane in planes):
+        return Meaning(structure)
+    for key_mask in _key_masks(step.value, planes):
+        if all(_explains(structure, plane, key_mask) for plane in planes):
+            return Meaning(structure, key_mask)
+    return Unexplained("no value of shape (batch, keys) explains which keys it hides")
+
+
+def _visible(step: Step, probe: Probe, scores: Shape) -> Bools | Unexplained:
+    """(B, queries, keys) of one run."""
+    data = None if step.value is None else probe.resolve(step.value)
+    if data is None:
+        return Unexplained("its values depend on weights or activations")
+    if step.kind == "where":
+        hidden = data.astype(np.bool_) if step.hides_when else ~data.astype(np.bool_)
+    else:
+        numbers = step.sign * data.astype(np.float64)
+        hidden = numbers <= HIDDEN
+        if np.any(~hidden & (numbers != 0)):
+            return Unexplained("it adds numbers to the scores of visible keys")
+    try:
+        planes = np.broadcast_to(~hidden, scores)
+    except ValueError:
+        return Unexplained("it does not broadcast to the scores")
+    batch = scores[0] if len(scores) > 2 else 1
+    planes = planes.reshape(batch, -1, *scores[-2:])
+    if not np.all(planes == planes[:, :1]):
+        return Unexplained("it differs between heads")
+    return np.asarray(planes[:, 0])
+
+
+def _structure(planes: Sequence[Plane]) -> Structure | Unexplained:
+    """The simplest structure that explains the unpadded batch row of every run."""
+    rows = [plane.visible[0] for plane in planes]
+    tried: list[Structure] = []
+    for row in sorted(rows, key=lambda one: -one.shape[-1]):
+        tried.extend(one for one in _hypotheses(row) if one not in tried)
+    for structure in tried:
+        expected = [structure.visible(*row.shape) for row in rows]
+        if all(_agree(row, want) for row, want in zip(rows, expected, strict=True)):
+            return structure
+    return Unexplained("it is neither full, causal nor a sliding window")
+
+
+def _hypotheses(row: Bools) -> Iterator[Structure]:
+    """Structures that one (queries, keys) plane could have; a window is read off its last first-visible key."""
+    queries, keys = row.shape
+    yield FULL
+    firsts = [(int(np.argmax(row[q])), q) for q in range(queries) if row[q].any()]
+    first, query = max(firsts, default=(0, 0))
+    alignments: tuple[Alignment, ...] = ("bottom_right", "top_left")
+    for alignment in alignments:
+        yield Structure(True, alignment)
+        left = query + (keys - queries if alignment == "bottom_right" else 0) - first
+        if first > 0 and left >= 0:
+            yield Structure(True, alignment, left)
+            yield Structure(False, alignment, left)
+
+
+def _agree(row: Bools, expected: Bools) -> bool:
+    rows = expected.any(axis=-1)
+    return bool(np.array_equal(row[rows], expected[rows]))
+
+
+def _explains(structure: Structure, plane: Plane, key_mask: KeyMask | None) -> bool:
+    expected = np.broadcast_to(structure.visible(*plane.visible.shape[1:]), plane.visible.shape)
+    if key_mask is not None:
+        keys = _keys(key_mask, plane)
+        if keys is None:
+            return False
+        expected = expected & keys[:, None, :]
+    return all(_agree(row, want) for row, want in zip(plane.visible, expected, strict=True))
+
+
+def _keys(key_mask: KeyMask, plane: Plane) -> Bools | None:
+    batch, _, keys = plane.visible.shape
+    data = plane.probe.resolve(key_mask.value)
+    if data is None or not _one_per_key(data.shape, batch, keys):
+        return None
+    exists = data.reshape(batch, keys) != 0
+    return np.asarray(~exists if key_mask.inverted else exists)
+
+
+def _one_per_key(shape: Shape, batch: int, keys: int) -> bool:
+    """(B, keys), or the same with lengths of 1 in between."""
+    return len(shape) > 1 and shape[0] == batch and shape[-1] == keys and all(one == 1 for one in shape[1:-1])
+
+
+def _key_masks(mask: ir.Value, planes: Sequence[Plane]) -> Iterator[KeyMask]:
+    """Values the mask is made from that have one element per key, nearest to the graph inputs first."""
+    probe = planes[0].probe
+    batch, _, keys = planes[0].visible.shape
+    for value in reversed(list(cone(mask))):
+        shape = probe.shape(value)
+        if shape is not None and _one_per_key(shape, batch, keys) and not value.is_initializer():
+            yield KeyMask(value)
+            yield KeyMask(value, inverted=True)
+
+
+def cone(value: ir.Value) -> Iterator[ir.Value]:
+    """`value` and everything its content is made from, nearest first. What only gives its shape is left out."""
+    seen = {value}
+    queue = [value]
+    for current in queue:
+        yield current
+        node = current.producer()
+        if node is None or is_op(node, "Shape", "Size") or len(seen) > MAX_CONE:
+            continue
+        for one in node.inputs:
+            if one is not None and one not in seen:
+                seen.add(one)
+                queue.append(one)
+
+
+def _long_run(mask: ir.Value, probes: ProbeSet) -> Probe | Unexplained | None:
+    """A run beyond the largest length that is written into the mask, where a window or a chunk would show; None when
+    the usual runs already go beyond it or all lengths are fixed."""
+    written, buffer = 0, 0
+    for value in cone(mask):
+        node = value.producer()
+        if is_op(node, *LENGTH_OPS) and node is not None:
+            written = max([written, *(_length(one, probes) for one in node.inputs if one is not None)])
+        held = tensor(value)
+        if held is not None and held.size > 1:
+            buffer = max(buffer, *(int(length) for length in held.shape.numpy()))
+    # A mask cut from a stored buffer cannot go beyond it; there the whole buffer is looked at.
+    wanted = buffer - MARGIN if buffer > MARGIN else written + MARGIN if written else 0
+    if wanted <= probes.reach(mask):
+        return None
+    probe = probes.long(wanted)
+    if probe is None:
+        return None
+    shape = probe.shape(mask)
+    if shape is None or len(shape) < 2 or shape[-1] * shape[-2] > MAX_PLANE:
+        return Unexplained(f"it contains the length {max(written, buffer)}, too long to be tried")
+    return probe
+
+
+def _length(value: ir.Value, probes: ProbeSet) -> int:
+    """The number in `value` if it is a constant that could be a length, else 0."""
+    number = probes.scalar(value) if probes.is_weight(value) else None
+    if number is None or not 2 <= abs(number.value) < 2**31 or number.value != int(number.value):
+        return 0
+    return int(abs(number.value))

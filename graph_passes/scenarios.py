@@ -1,0 +1,186 @@
+"""The runs that decisions are made on: which lengths they use, and questions asked of all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import onnx_ir as ir
+
+from .evaluate import Evaluator
+from .lengths import LengthModel, length_model
+from .probes import Probe, run_probe
+from .shapes import Conflict, Shape
+
+MAX_ROUNDS: Final = 12
+# Relative error of a constant that was rounded to the type: 2^-24 (float), 2^-11 (half), 2^-8 (bfloat16). Two
+# roundings are allowed, four for float, where exporters compute the constant in the graph.
+ROUNDING: Final = {
+    ir.DataType.DOUBLE: 2.0**-22,
+    ir.DataType.FLOAT: 2.0**-22,
+    ir.DataType.FLOAT16: 2.0**-10,
+    ir.DataType.BFLOAT16: 2.0**-7,
+}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One choice of lengths: `batch`, then `tokens` and `past` for the first, second, ... length of that kind."""
+
+    batch: int
+    tokens: tuple[int, ...]
+    past: tuple[int, ...]
+
+
+# No past; one token and more past than tokens; more tokens than past. Several lengths of a kind always differ.
+SCENARIOS: Final = (
+    Scenario(1, (9, 6, 5, 8), (0, 0, 0, 0)),
+    Scenario(2, (1, 3, 2, 4), (8, 5, 12, 7)),
+    Scenario(2, (6, 10, 9, 12), (3, 2, 5, 4)),
+)
+
+@dataclass(frozen=True)
+class Number:
+    """A constant; `slack` is the relative error its type may have given it."""
+
+    value: float
+    slack: float
+
+
+@dataclass
+class ProbeSet:
+    """The runs every decision is made on, and the means to make more of them."""
+
+    graph: ir.Graph
+    opset: int
+    lengths: LengthModel
+    evaluator: Evaluator
+    probes: tuple[Probe, ...]
+    _long: dict[int, Probe | None] = field(default_factory=dict)
+
+    @property
+    def first(self) -> Probe:
+        return self.probes[0]
+
+    def first_shape(self, value: ir.Value | None) -> Shape | None:
+        """The shape in the first run (all lengths different)."""
+        return self.first.shape(value)
+
+    def knows(self, value: ir.Value) -> bool:
+        fact = self.first.fact(value)
+        return fact.data is not None or fact.knowable
+
+    def is_weight(self, value: ir.Value) -> bool:
+        """True for constants and what is computed from constants only."""
+        return self.first.fact(value).constant
+
+    def scalar(self, value: ir.Value | None) -> Number | None:
+        """The number in a one-element value, when it is the same in all runs."""
+        number = self.first.scalar(value)
+        if number is None or value is None:
+            return None
+        if any(probe.scalar(value) not in (number, None) for probe in self.probes):
+            return None
+        dtype = self.first.dtype(value)
+        return Number(number, ROUNDING.get(dtype, 0.0) if dtype is not None else 0.0)
+
+    def reach(self, value: ir.Value) -> int:
+        """The largest last length `value` has in any run."""
+        return max((shape[-1] for probe in self.probes if (shape := probe.shape(value))), default=0)
+
+    def _everywhere(self, value: ir.Value, test: Callable[[Shape], bool]) -> bool:
+        shapes = [probe.shape(value) for probe in self.probes]
+        known = [shape for shape in shapes if shape is not None]
+        return shapes[0] is not None and all(test(shape) for shape in known)
+
+    def one_element(self, value: ir.Value) -> bool:
+        return self._everywhere(value, lambda shape: all(length == 1 for length in shape))
+
+    def last_length_is_one(self, value: ir.Value) -> bool:
+        return self._everywhere(value, lambda shape: len(shape) > 0 and shape[-1] == 1)
+
+    def _pairs(self, before: ir.Value, after: ir.Value, test: Callable[[Shape, Shape], bool]) -> bool:
+        pairs = [(probe.shape(before), probe.shape(after)) for probe in self.probes]
+        known = [(one, other) for one, other in pairs if one is not None and other is not None]
+        return bool(known) and known[0] == pairs[0] and all(test(one, other) for one, other in known)
+
+    def same_tail(self, before: ir.Value, after: ir.Value) -> bool:
+        """The last two lengths of two tensors agree in all runs."""
+        return self._pairs(before, after, lambda one, other: len(one) > 1 and one[-2:] == other[-2:])
+
+    def cuts_last_by_one(self, before: ir.Value, after: ir.Value) -> bool:
+        """`after` lacks one element of the last axis of `before` and nothing else."""
+        return self._pairs(before, after, lambda one, other: other == (*one[:-1], one[-1] - 1))
+
+    def long(self, keys: int) -> Probe | None:
+        """A run whose key lengths exceed `keys`; None when all lengths are fixed."""
+        if keys not in self._long:
+            self._long[keys] = self._run_long(keys)
+        return self._long[keys]
+
+    def _run_long(self, keys: int) -> Probe | None:
+        kinds = self.lengths.kinds
+        free = self.lengths.free
+        grown = [name for name in free if kinds[name] == "past"] or [name for name in free if kinds[name] == "tokens"]
+        if not grown:
+            return None
+        numbers = {name: 1 if kinds[name] == "batch" else 3 + at for at, name in enumerate(free)}
+        numbers.update((name, keys + 1 + at) for at, name in enumerate(grown))
+        return run_probe(self.graph, self.lengths, numbers, self.evaluator)
+
+
+def make_probes(graph: ir.Graph, opset: int) -> ProbeSet:
+    """Learn how the lengths of `graph` hang together, then run it on every scenario."""
+    model, evaluator = length_model(graph), Evaluator(opset)
+    probe = _settle(graph, model, evaluator)
+    if probe.failures:
+        model, probe = _guess_totals(graph, model, evaluator, probe)
+    probes = [probe, *(run_probe(graph, model, probe.free, evaluator, phase) for phase in (1, 2))]
+    for scenario in SCENARIOS:
+        free = _assign(model, scenario)
+        if all(free != other.free for other in probes):
+            probes.append(run_probe(graph, model, free, evaluator))
+    return ProbeSet(graph, opset, model, evaluator, tuple(probes))
+
+
+def _settle(graph: ir.Graph, model: LengthModel, evaluator: Evaluator) -> Probe:
+    """Run on all-different lengths and learn from the first clash, until nothing clashes or nothing is learnt."""
+    probe = run_probe(graph, model, model.distinct(), evaluator)
+    for _ in range(MAX_ROUNDS):
+        if not any(_learn(model, conflict, probe) for conflict in probe.conflicts):
+            break
+        probe = run_probe(graph, model, model.distinct(), evaluator)
+    return probe
+
+
+def _guess_totals(
+    graph: ir.Graph, model: LengthModel, evaluator: Evaluator, probe: Probe
+) -> tuple[LengthModel, Probe]:
+    """Indices beyond the end show up as failed nodes, not as clashes: try whether some input is as long as past and
+    new tokens together (the attention mask of a decoder that takes past keys)."""
+    for trial in model.with_totals():
+        settled = _settle(graph, trial, evaluator)
+        if settled.failures < probe.failures and len(settled.conflicts) <= len(probe.conflicts):
+            model, probe = trial, settled
+            if not probe.failures:
+                break
+    return model, probe
+
+
+def _learn(model: LengthModel, conflict: Conflict, probe: Probe) -> bool:
+    return model.learn(conflict.first, conflict.second, probe.free)
+
+
+def _assign(model: LengthModel, scenario: Scenario) -> dict[str, int]:
+    numbers: dict[str, int] = {}
+    used = {"tokens": 0, "past": 0}
+    for name in model.free:
+        kind = model.kinds[name]
+        if kind == "batch":
+            numbers[name] = scenario.batch
+            continue
+        pool = scenario.tokens if kind == "tokens" else scenario.past
+        numbers[name] = pool[used[kind] % len(pool)]
+        used[kind] += 1
+    return numbers

@@ -1,0 +1,345 @@
+"""Finding attention: from each Softmax back to the product that made its scores and on to the product that uses its
+probabilities.
+
+Before                                             After (see fuse_attention.py)
+  scores = Q x K^T                                   output = ZyfaPrefillAttention(Q, K, V, ...)
+  scores -> scale, softcap, masks -> Softmax
+  Softmax -> casts, NaN guard -> probabilities
+  output = probabilities x V
+
+Everything between the products is read for what it does to a score. One node that is not understood, or one reader of
+an intermediate value outside the site, declines the whole site, with the node and the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import onnx_ir as ir
+
+from .products import Product, product_of
+from .scenarios import ProbeSet
+from .values import attribute_int, constant, is_op, label, operand, source, standard
+
+# Scores this far below the others have probability zero: exporters write -1e4, -1e9, the type's minimum or -inf.
+HIDDEN: Final = -9999.0
+MAX_STEPS: Final = 24
+NOOPS: Final = frozenset({"Identity", "Dropout", "Cast"})
+RESHAPES: Final = frozenset({"Reshape", "Unsqueeze", "Squeeze"})
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation on the scores, in graph order.
+
+    scale  multiply by `number`, which is exact up to `slack` (relative; the rounding of the constant's type)
+    tanh   hyperbolic tangent
+    add    add `sign` times `value`
+    where  replace by `number` where `value` is `hides_when`
+    """
+
+    kind: Literal["scale", "tanh", "add", "where"]
+    node: ir.Node
+    value: ir.Value | None = None
+    number: float = 1.0
+    slack: float = 0.0
+    sign: int = 1
+    hides_when: bool = True
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The way from Q x K^T to the Softmax."""
+
+    product: Product
+    steps: tuple[Step, ...]
+    sinks: ir.Value | None = None
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Where a walk ended, and why."""
+
+    node: ir.Node
+    reason: str
+
+
+@dataclass(frozen=True)
+class Site:
+    """One attention that was understood from product to product."""
+
+    softmax: ir.Node
+    graph: ir.Graph
+    where: str
+    scores: Scores
+    values: Product
+
+    @property
+    def output(self) -> ir.Value:
+        return self.values.output
+
+
+@dataclass(frozen=True)
+class Declined:
+    """A candidate that is left as it is."""
+
+    node: ir.Node
+    at: ir.Node
+    reason: str
+    where: str
+
+
+def find_sites(graph: ir.Graph, probes: ProbeSet, where: str = "") -> Iterator[Site | Declined]:
+    """All attention candidates of `graph` and of the bodies inside it, in graph order."""
+    for node in graph:
+        for attribute in node.attributes.values():
+            for body in bodies(attribute):
+                yield from find_sites(body, probes, f"{where}{label(node)}/{attribute.name}/")
+        if is_op(node, "Softmax"):
+            found = _site(node, graph, probes, where)
+            if found is not None:
+                yield found
+
+
+def bodies(attribute: ir.Attr) -> tuple[ir.Graph, ...]:
+    """The graphs an attribute holds (If branches, Loop bodies)."""
+    if attribute.is_ref():
+        return ()
+    if attribute.type == ir.AttributeType.GRAPH:
+        return (attribute.as_graph(),)
+    return tuple(attribute.as_graphs()) if attribute.type == ir.AttributeType.GRAPHS else ()
+
+
+def _site(softmax: ir.Node, graph: ir.Graph, probes: ProbeSet, where: str) -> Site | Declined | None:
+    start = operand(softmax, 0)
+    if start is None:
+        return None
+    scores = _trace_scores(start, softmax, probes, MAX_STEPS)
+    values = _trace_values(softmax, probes, isinstance(scores, Scores) and scores.sinks is not None)
+    if isinstance(scores, Obstacle):
+        # A Softmax with neither product is a router or a classifier, not an attention.
+        return None if isinstance(values, Obstacle) else Declined(softmax, scores.node, scores.reason, where)
+    if isinstance(values, Obstacle):
+        return Declined(softmax, values.node, values.reason, where)
+    shape = probes.first_shape(start)
+    axis = attribute_int(softmax, "axis", 1 if probes.opset < 13 else -1)
+    if shape is None or axis not in (-1, len(shape) - 1):
+        reason = f"Softmax runs over axis {axis}, not over the keys (the last axis)"
+        return Declined(softmax, softmax, reason, where)
+    return Site(softmax, graph, where, scores, values)
+
+
+def _trace_scores(value: ir.Value, reader: ir.Node, probes: ProbeSet, budget: int) -> Scores | Obstacle:
+    """Walk from a Softmax's input up to the product; `reader` is the node of the site that reads `value`."""
+    steps: list[Step] = []
+    sinks: ir.Value | None = None
+    while budget > 0:
+        budget -= 1
+        node = source(value)
+        if node is None:
+            return Obstacle(reader, "the scores do not come from a product of queries and keys")
+        outside = _outside_reader(value, reader)
+        if outside is not None:
+            return outside
+        product = _activation_product(node, probes)
+        if product is not None:
+            if not product.in_order:
+                product = product.flipped()
+            if not product.in_order:
+                return Obstacle(node, "the product puts queries and keys on unusual axes")
+            if product.factor != 1.0:
+                steps.append(Step("scale", node, number=product.factor))
+            return Scores(product, tuple(reversed(steps)), sinks)
+        if is_op(node, "Add"):
+            return _after_add(node, steps, sinks, probes, budget)
+        taken = _score_step(node, probes)
+        if isinstance(taken, Obstacle):
+            return taken
+        step, above, sink = taken
+        steps.extend(() if step is None else (step,))
+        if sink is not None and (sinks is not None or steps):
+            return Obstacle(node, "the sink column is not the last thing that is done to the scores")
+        sinks = sink or sinks
+        value, reader = above, node
+    return Obstacle(reader, f"no product within {MAX_STEPS} nodes before the Softmax")
+
+
+def _after_add(
+    node: ir.Node, steps: list[Step], sinks: ir.Value | None, probes: ProbeSet, budget: int
+) -> Scores | Obstacle:
+    """One operand of an Add is the scores, the other is a mask or bias. Which one, the walk itself finds out."""
+    left, right = node.inputs[0], node.inputs[1]
+    assert left is not None and right is not None
+    results: list[Scores | Obstacle] = []
+    for scores, other in sorted(((left, right), (right, left)), key=lambda pair: probes.knows(pair[0])):
+        rest = _trace_scores(scores, node, probes, budget)
+        if isinstance(rest, Scores):
+            added = Step("add", node, other)
+            return Scores(rest.product, (*rest.steps, added, *reversed(steps)), rest.sinks or sinks)
+        results.append(rest)
+    return results[0]
+
+
+Taken = tuple[Step | None, ir.Value, ir.Value | None]
+
+
+def _score_step(node: ir.Node, probes: ProbeSet) -> Taken | Obstacle:
+    """What `node` does to the scores, the scores before it, and a sink column if it appends one."""
+    first, second = operand(node, 0), operand(node, 1)
+    if first is None or not standard(node):
+        return _not_understood(node)
+    if node.op_type in NOOPS:
+        return None, first, None
+    if node.op_type in RESHAPES:
+        if not probes.same_tail(first, node.outputs[0]):
+            return Obstacle(node, f"{node.op_type} mixes queries and keys of the scores")
+        return None, first, None
+    if node.op_type == "Tanh":
+        return Step("tanh", node), first, None
+    if node.op_type in ("Mul", "Div") and second is not None:
+        return _scale_step(node, first, second, probes)
+    if node.op_type == "Sub" and second is not None:
+        if is_op(source(second), "ReduceMax") and operand(source(second) or node, 0) is first:
+            return None, first, None  # x - max(x): the Softmax is the same
+        return Step("add", node, second, sign=-1), first, None
+    if node.op_type == "Where":
+        return _where_step(node, probes)
+    if node.op_type in ("Max", "Clip"):
+        return _floor_step(node, probes)
+    if node.op_type == "Concat" and second is not None and len(node.inputs) == 2:
+        return _sink_step(node, first, second, probes)
+    return _not_understood(node)
+
+
+def _not_understood(node: ir.Node) -> Obstacle:
+    return Obstacle(node, f"{node.op_type} between the product and the Softmax is not understood")
+
+
+def _scale_step(node: ir.Node, first: ir.Value, second: ir.Value, probes: ProbeSet) -> Taken | Obstacle:
+    number = probes.scalar(second)
+    if number is not None and (number.value != 0 or node.op_type == "Mul"):
+        factor = number.value if node.op_type == "Mul" else 1.0 / number.value
+        return Step("scale", node, number=factor, slack=number.slack), first, None
+    number = probes.scalar(first) if node.op_type == "Mul" else None
+    if number is not None:
+        return Step("scale", node, number=number.value, slack=number.slack), second, None
+    if probes.one_element(second) or probes.one_element(first):
+        return Obstacle(node, "the scale of the scores is computed at run time")
+    return Obstacle(node, f"{node.op_type} of the scores with a tensor is not a scale")
+
+
+def _where_step(node: ir.Node, probes: ProbeSet) -> Taken | Obstacle:
+    condition, taken, otherwise = node.inputs[0], node.inputs[1], node.inputs[2]
+    if condition is None or taken is None or otherwise is None:
+        return _not_understood(node)
+    for fill, scores, hides_when in ((taken, otherwise, True), (otherwise, taken, False)):
+        number = probes.scalar(fill)
+        if number is not None and number.value <= HIDDEN:
+            step = Step("where", node, condition, number=number.value, hides_when=hides_when)
+            return step, scores, None
+    return Obstacle(node, "Where on the scores does not fill in a large negative number")
+
+
+def _floor_step(node: ir.Node, probes: ProbeSet) -> Taken | Obstacle:
+    """max(x, -1e38) only tells rows without any visible key from others."""
+    if node.op_type == "Max" and len(node.inputs) == 2:
+        for scores, floor in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
+            number = probes.scalar(floor)
+            if scores is not None and number is not None and number.value <= HIDDEN:
+                return None, scores, None
+    if node.op_type == "Clip" and node.inputs[0] is not None:
+        low, high = probes.scalar(operand(node, 1)), probes.scalar(operand(node, 2))
+        open_above = operand(node, 2) is None or (high is not None and high.value >= -HIDDEN)
+        if low is not None and low.value <= HIDDEN and open_above:
+            return None, node.inputs[0], None
+    return Obstacle(node, f"{node.op_type} changes scores of visible keys")
+
+
+def _sink_step(node: ir.Node, first: ir.Value, second: ir.Value, probes: ProbeSet) -> Taken | Obstacle:
+    shape = probes.first_shape(node.outputs[0])
+    last = shape is not None and attribute_int(node, "axis", 0) in (-1, len(shape) - 1)
+    if not last or not probes.last_length_is_one(second):
+        return Obstacle(node, "Concat on the scores does not append one sink column")
+    return None, first, second
+
+
+def _activation_product(node: ir.Node, probes: ProbeSet) -> Product | None:
+    """`node` as a product of two tensors that are not weights."""
+    product = product_of(node, probes.first_shape(operand(node, 0)), probes.first_shape(operand(node, 1)))
+    if product is None or probes.is_weight(product.lhs) or probes.is_weight(product.rhs):
+        return None
+    return product
+
+
+def _outside_reader(value: ir.Value, reader: ir.Node) -> Obstacle | None:
+    """A use of an intermediate value that would be lost, if any. Reading only the shape does not count."""
+    if value.is_graph_output():
+        return Obstacle(reader, f"the intermediate value {value.name} is an output of the model")
+    for use in value.uses():
+        if use.node is reader or is_op(use.node, "Shape"):
+            continue
+        if is_op(use.node, "ReduceMax") and is_op(reader, "Sub"):
+            continue
+        return Obstacle(use.node, f"the intermediate value {value.name} is also read by {label(use.node)}")
+    return None
+
+
+def _trace_values(softmax: ir.Node, probes: ProbeSet, sinks: bool) -> Product | Obstacle:
+    """Walk from the Softmax on to the product with V."""
+    value = softmax.outputs[0]
+    sliced = False
+    for _ in range(MAX_STEPS):
+        readers = [use.node for use in value.uses() if not is_op(use.node, "Shape")]
+        if value.is_graph_output():
+            return Obstacle(value.producer() or softmax, f"the probabilities {value.name} are an output of the model")
+        guard = _nan_guard(value, readers, probes)
+        if guard is not None:
+            value = guard.outputs[0]
+            continue
+        if len(readers) != 1:
+            names = ", ".join(label(node) for node in readers) or "nothing"
+            return Obstacle(readers[-1] if readers else softmax, f"the probabilities are read by {names}")
+        node = readers[0]
+        if is_op(node, *NOOPS):
+            value = node.outputs[0]
+        elif is_op(node, *RESHAPES) and probes.same_tail(value, node.outputs[0]):
+            value = node.outputs[0]
+        elif sinks and not sliced and _drops_last_column(node, value, probes):
+            value, sliced = node.outputs[0], True
+        else:
+            product = _activation_product(node, probes)
+            if product is None:
+                return Obstacle(node, f"{node.op_type} after the Softmax is not the product with V")
+            if sinks != sliced:
+                return Obstacle(node, "the sink column is not cut off before the product with V")
+            if product.lhs is not value:
+                product = product.flipped()
+            if not product.lhs_in_order:
+                return Obstacle(node, "the product with V transposes the probabilities")
+            return product
+    return Obstacle(softmax, f"no product within {MAX_STEPS} nodes after the Softmax")
+
+
+def _nan_guard(value: ir.Value, readers: list[ir.Node], probes: ProbeSet) -> ir.Node | None:
+    """Where(IsNaN(p), 0, p): rows without a visible key become zeros, as in our operator."""
+    guards = [node for node in readers if is_op(node, "Where")]
+    tests = [node for node in readers if is_op(node, "IsNaN")]
+    if len(readers) != 2 or len(guards) != 1 or len(tests) != 1:
+        return None
+    guard, test = guards[0], tests[0]
+    fill = probes.scalar(guard.inputs[1])
+    alone = len(list(test.outputs[0].uses())) == 1 and guard.inputs[0] is test.outputs[0]
+    return guard if alone and guard.inputs[2] is value and fill is not None and fill.value == 0 else None
+
+
+def _drops_last_column(node: ir.Node, value: ir.Value, probes: ProbeSet) -> bool:
+    if not is_op(node, "Slice", "Split"):
+        return False
+    if not probes.cuts_last_by_one(value, node.outputs[0]):
+        return False
+    if is_op(node, "Split"):
+        return all(not list(output.uses()) for output in node.outputs[1:])
+    starts = constant(operand(node, 1))
+    return starts is not None and starts.size == 1 and int(starts.reshape(-1)[0]) == 0

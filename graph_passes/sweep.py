@@ -1,0 +1,48 @@
+"""Removing what a rewrite left without a reader, and only that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import onnx_ir as ir
+
+from .sites import bodies
+
+
+def _unread(value: ir.Value) -> bool:
+    return not value.is_graph_output() and next(iter(value.uses()), None) is None
+
+
+def _outer_inputs(node: ir.Node) -> Iterable[ir.Value | None]:
+    """Values a node reads, those read inside its If/Loop bodies included."""
+    yield from node.inputs
+    for attribute in node.attributes.values():
+        for body in bodies(attribute):
+            for inner in body:
+                yield from _outer_inputs(inner)
+
+
+def remove_dead(candidates: Iterable[ir.Node]) -> int:
+    """Remove those `candidates` that nobody reads, then whatever only they read. Returns the number of nodes.
+
+    Initializers go with their last reader unless they are an input or output of the graph.
+    """
+    removed = 0
+    pending = list(candidates)
+    while pending:
+        node = pending.pop()
+        graph = node.graph
+        if not isinstance(graph, ir.Graph) or not all(_unread(output) for output in node.outputs):
+            continue
+        read = [value for value in _outer_inputs(node) if value is not None]
+        graph.remove(node, safe=True)
+        removed += 1
+        for value in read:
+            producer = value.producer()
+            if producer is not None:
+                pending.append(producer)
+            elif value.is_initializer() and _unread(value) and not value.is_graph_input():
+                owner = value.graph
+                if owner is not None and value.name in owner.initializers:
+                    del owner.initializers[value.name]
+    return removed
