@@ -1,0 +1,166 @@
+"""What is installed, what would run where, and what to do about it."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import importlib.util
+import platform
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from zyfa_ort import env
+from zyfa_ort.errors import LibraryError
+from zyfa_ort.library import library_path, register
+
+State = Literal["ok", "note", "problem"]
+
+# Distributions that provide the module onnxruntime; only one can be installed at a time.
+_RUNTIMES = ("onnxruntime", "onnxruntime-rocm", "onnxruntime-migraphx", "onnxruntime-gpu")
+_HIP_LIBRARIES = ("libamdhip64.so.7", "libamdhip64.so.6")
+_KFD_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
+# The MIGraphX provider of the 1.27.1 wheel takes nothing from a graph with more unknown nodes than this.
+_MIGRAPHX_UNKNOWN_NODES = 10
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report: what was looked at, what was found, and what to do (empty when nothing)."""
+
+    subject: str
+    state: State
+    found: str
+    advice: str = ""
+
+
+def diagnose() -> list[Finding]:
+    """All findings, in reading order. Never raises: what cannot be looked at is a finding too."""
+    return [finding for check in _CHECKS for finding in check()]
+
+
+def to_dict(findings: list[Finding]) -> dict[str, Any]:
+    """Plain data for JSON; `healthy` is false when any finding is a problem."""
+    return {
+        "healthy": all(finding.state != "problem" for finding in findings),
+        "findings": [asdict(finding) for finding in findings],
+    }
+
+
+def _package() -> Iterator[Finding]:
+    yield Finding("zyfa_ort", "ok", f"{importlib.metadata.version('zyfa-ort')} on Python {platform.python_version()}")
+
+
+def _runtime() -> Iterator[Finding]:
+    installed = {name: version for name in _RUNTIMES if (version := _version(name)) is not None}
+    if not installed:
+        yield Finding("ONNX Runtime", "problem", "not installed", "pip install onnxruntime")
+        return
+    names = ", ".join(f"{name} {version}" for name, version in installed.items())
+    if len(installed) > 1:
+        yield Finding(
+            "ONNX Runtime", "problem", names, "these overwrite each other's files: uninstall all, then install one"
+        )
+        return
+    import onnxruntime as ort
+
+    yield Finding("ONNX Runtime", "ok", f"{names}, providers {', '.join(ort.get_available_providers())}")
+    if "MIGraphXExecutionProvider" in ort.get_available_providers():
+        yield Finding(
+            "MIGraphX provider",
+            "note",
+            f"takes nothing, silently, from a graph with more than {_MIGRAPHX_UNKNOWN_NODES} nodes it does not know",
+            "a fused model of more layers runs wholly on the CPU under this provider",
+        )
+
+
+def _library() -> Iterator[Finding]:
+    try:
+        path = library_path()
+    except LibraryError as error:
+        yield Finding("operator library", "problem", str(error))
+        return
+    if importlib.util.find_spec("onnxruntime") is None:
+        yield Finding("operator library", "ok", path)
+        return
+    import onnxruntime as ort
+
+    try:
+        register(ort.SessionOptions())
+    except LibraryError as error:
+        yield Finding("operator library", "problem", str(error))
+        return
+    yield Finding(
+        "operator library", "ok", path, "in your own code: session_options.register_custom_ops_library(zyfa_ort.library_path())"
+    )
+    yield from _smoke_test()
+
+
+def _smoke_test() -> Iterator[Finding]:
+    from zyfa_ort.api import flash_attn_func
+
+    values = np.arange(4, dtype=np.float32).reshape(1, 4, 1, 1)
+    zeros = np.zeros_like(values)
+    try:
+        means = np.ravel(flash_attn_func(zeros, zeros, values))
+    except Exception as error:  # whatever it is, it is the finding
+        yield Finding("CPU kernel", "problem", " ".join(str(error).split()))
+        return
+    # Equal scores: every row is the mean of the values it sees.
+    right = np.allclose(means, [0.0, 0.5, 1.0, 1.5])
+    found = "computes the right answer" if right else f"expected 0, 0.5, 1, 1.5, got {means.tolist()}"
+    yield Finding("CPU kernel", "ok" if right else "problem", found)
+
+
+def _gpu() -> Iterator[Finding]:
+    architectures = _gpu_architectures()
+    hip = next((name for name in _HIP_LIBRARIES if _loads(name)), None)
+    if not architectures:
+        yield Finding("AMD GPU", "note", "none on this machine", "models run on the CPU kernel, with the same numerics")
+    else:
+        yield Finding("AMD GPU", "ok", ", ".join(architectures))
+    yield Finding("ROCm (HIP)", "ok" if hip else "note", hip or f"none of {', '.join(_HIP_LIBRARIES)} can be loaded")
+    yield Finding("GPU kernels", "note", "this build has none", "every device runs the CPU kernel")
+
+
+def _environment() -> Iterator[Finding]:
+    for variable in env.VARIABLES:
+        value = variable.get()
+        if value is not None:
+            yield Finding(variable.name, "note", value, variable.meaning)
+
+
+_CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (_package, _runtime, _library, _gpu, _environment)
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def _gpu_architectures() -> list[str]:
+    """Architectures such as "gfx950" of the GPUs that the kernel driver reports; CPUs report version 0."""
+    found = []
+    for properties in sorted(_KFD_NODES.glob("*/properties")):
+        try:
+            match = re.search(r"^gfx_target_version (\d+)$", properties.read_text(encoding="ascii"), re.MULTILINE)
+        except OSError:
+            continue
+        version = int(match.group(1)) if match else 0
+        if version:
+            found.append(f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}")
+    return found
