@@ -20,6 +20,8 @@ from reference.inputs import Shape, make
 from zyfa_ort.numerics import FP8_OVER_AITER, relative_error
 
 EDGES = ("hilo", "bf16", "none")
+# What test_attention_fp8_bytes.py holds to the byte is repeated through ONNX Runtime only on request.
+BYTES_ELSEWHERE = ("bf16", *(pytest.param(edges, marks=pytest.mark.slow) for edges in ("hilo", "none")))
 FAMILY_TOLERANCES = {"sink": "fp8_sink", "local": "fp8_local"}
 FAMILIES = ("gauss", "s3", "s8", "outlier", "heavy", "sink", "onehot", "local", "rising")
 
@@ -30,7 +32,7 @@ def op_inputs(tensors: tuple[Array, ...]) -> dict[str, Array]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("edges", EDGES)
+@pytest.mark.parametrize("edges", ["hilo", "bf16"])
 def test_output_equals_the_model(family: str, edges: str) -> None:
     """bfloat16 in and out, GQA, 300 rows over five key tiles and two query blocks."""
     tensors = make(family, Shape(heads=4, kv_heads=2, length=300, head_dim=64))
@@ -41,7 +43,7 @@ def test_output_equals_the_model(family: str, edges: str) -> None:
 @pytest.mark.parametrize("rotation", ["none", "hadamard"])
 @pytest.mark.parametrize(("head_dim", "v_head_dim"), [(64, 64), (128, 128), (192, 128)])
 def test_real_head_dims_and_rotation(rotation: str, head_dim: int, v_head_dim: int) -> None:
-    shape = Shape(heads=2, kv_heads=1, length=520, head_dim=head_dim, v_head_dim=v_head_dim)
+    shape = Shape(heads=2, kv_heads=1, length=290, head_dim=head_dim, v_head_dim=v_head_dim)
     inputs = op_inputs(tuple(tensor.astype(bfloat16) for tensor in make("outlier", shape)))
     for edges in EDGES:
         check_attention(inputs, precision="fp8", fp8_edges=edges, rotation=rotation, layout="BHSD")
@@ -73,7 +75,7 @@ def test_float_inputs_against_float64(edges: str) -> None:
         assert relative_error(actual, exact) < 0.7 * relative_error(plain, exact)
 
 
-@pytest.mark.parametrize("edges", EDGES)
+@pytest.mark.parametrize("edges", BYTES_ELSEWHERE)
 @pytest.mark.parametrize("window", [0, 100, 300])
 @pytest.mark.parametrize("is_causal", [0, 1])
 def test_windows_move_the_edge_tiles(edges: str, window: int, is_causal: int) -> None:
@@ -83,7 +85,7 @@ def test_windows_move_the_edge_tiles(edges: str, window: int, is_causal: int) ->
     )
 
 
-@pytest.mark.parametrize("edges", EDGES)
+@pytest.mark.parametrize("edges", BYTES_ELSEWHERE)
 @pytest.mark.parametrize("alignment", ["bottom_right", "top_left"])
 @pytest.mark.parametrize(("q_len", "kv_len"), [(600, 300), (300, 600), (33, 600), (600, 33), (1, 600)])
 def test_unequal_lengths_move_the_edge_tiles(edges: str, alignment: str, q_len: int, kv_len: int) -> None:
@@ -91,7 +93,7 @@ def test_unequal_lengths_move_the_edge_tiles(edges: str, alignment: str, q_len: 
     check_attention(inputs, precision="fp8", fp8_edges=edges, causal_alignment=alignment)
 
 
-@pytest.mark.parametrize("edges", EDGES)
+@pytest.mark.parametrize("edges", BYTES_ELSEWHERE)
 def test_padding_moves_the_edge_tiles(edges: str) -> None:
     """start and end of the unmasked keys: left padding, right padding, one tile in the middle, nothing."""
     inputs = gaussian(Sizes(batch=4, heads=2, kv_heads=1, q_len=600, kv_len=600, head_dim=32))
@@ -136,7 +138,7 @@ def test_values_of_one_give_one_on_long_rows(spread: float) -> None:
 @pytest.mark.parametrize("step", [0.5, 1.0, 2.0, 3.0])
 def test_a_maximum_that_rises_from_tile_to_tile(step: float) -> None:
     """Each tile's best key beats the last by 0.5 to 3 nats: the anchor must follow, P may not saturate."""
-    length = 1024
+    length = 640
     q, k, v = make("gauss", Shape(length=length, head_dim=64))
     q[..., :16], k[..., :16] = 1, (np.arange(length) // 64 * step / 2)[:, None]
     inputs = op_inputs((q, k, v))
@@ -194,7 +196,7 @@ def test_fp8_is_really_fp8_and_fp32_is_not() -> None:
 
 
 def test_a_thousand_runs_give_one_answer() -> None:
-    inputs = op_inputs(make("gauss", Shape(heads=2, kv_heads=1, length=100, head_dim=32)))
+    inputs = op_inputs(make("gauss", Shape(heads=2, kv_heads=1, length=80, head_dim=16)))
     attributes = {"precision": "fp8", "rotation": "hadamard", "layout": "BHSD"}
     session = make_session(
         one_node_model("ZyfaPrefillAttention", inputs, {"output": np.float32}, attributes), 2
