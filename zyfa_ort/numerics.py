@@ -67,6 +67,9 @@ def top1_agreement(reference_logits: Array, logits: Array) -> float:
     return float(same.mean()) if same.size else 1.0
 
 
+ROWS_OF_AN_AVERAGE: Final = 64
+
+
 @dataclass(frozen=True)
 class Tolerance:
     """Largest accepted errors of one comparison; inf where a metric is not judged."""
@@ -77,9 +80,14 @@ class Tolerance:
     cosine: float = float("inf")
 
     def violations(self, actual: Array, expected: Array) -> list[str]:
-        """One sentence for each metric above its bound; empty when all hold."""
+        """One sentence for each metric above its bound; empty when all hold.
+
+        `relative` is a bound for an average: with fewer than 64 rows the one for single rows counts.
+        """
+        rows = row_errors(actual, expected).size
+        relative = self.relative if rows >= ROWS_OF_AN_AVERAGE else self.worst_row
         measured = (
-            ("relative error", relative_error(actual, expected), self.relative),
+            ("relative error", relative_error(actual, expected), relative),
             ("worst row error", worst_row_error(actual, expected), self.worst_row),
             ("1 - cosine", cosine_distance(actual, expected), self.cosine),
         )
@@ -123,13 +131,12 @@ TOLERANCES: Final[dict[str, Tolerance]] = {
     "fp32_float16": Tolerance(
         relative=4e-4,
         worst_row=6e-4,
-        derivation="rounding the output to float16 costs at most 2^-11 = 4.9e-4 of an element, 2.8e-4 rms",
+        derivation="rounding the output to float16 costs at most 2^-11 = 4.9e-4 of an element, 2.0e-4 rms",
     ),
     "fp32_bfloat16": Tolerance(
-        relative=1.9e-3,
-        worst_row=2.8e-3,
-        derivation="rounding the output to bfloat16 costs 1.57e-3 rms and at most 2^-8 / 2 = 1.95e-3 of an "
-        "element; float64 of the same bfloat16 inputs",
+        relative=2.2e-3,
+        worst_row=4e-3,
+        derivation="rounding the output to bfloat16 costs at most 2^-8 = 3.9e-3 of an element, 1.6e-3 rms",
     ),
     "bf16": Tolerance(
         relative=3e-3,

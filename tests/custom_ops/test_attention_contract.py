@@ -126,13 +126,6 @@ def test_fp8_scales_and_output_types(out: int, shape: str) -> None:
     check_attention(inputs, out_dtype=out)
 
 
-def test_fp8_output_type_defaults_to_a_wider_one() -> None:
-    """Absent out_dtype with FP8 inputs must not round the output to FP8 silently: refused or wide."""
-    inputs = gaussian(Sizes(), float8_e4m3fn)
-    with pytest.raises(Exception, match="out_dtype"):
-        run_attention(inputs)
-
-
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp8"])
 def test_sinks_enlarge_the_denominator_and_not_lse(precision: str) -> None:
     """Two keys of score 0, a sink of 0 and V = 3: 2.0; lse stays ln 2."""

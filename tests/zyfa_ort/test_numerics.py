@@ -56,9 +56,12 @@ def test_shapes_must_match() -> None:
 def test_violations_name_metric_bound_and_value() -> None:
     tolerance = Tolerance(relative=1e-3, worst_row=1.0, derivation="by hand")
     assert tolerance.violations(np.array([1.0]), np.array([1.0])) == []
-    assert tolerance.violations(np.array([1.5]), np.array([1.0])) == [
-        "relative error: expected <= 0.001, got 0.5"
+    assert tolerance.violations(np.array([3.0]), np.array([1.0])) == [
+        "relative error: expected <= 1, got 2",
+        "worst row error: expected <= 1, got 2",
     ]
+    many = np.ones((64, 1))
+    assert tolerance.violations(1.5 * many, many) == ["relative error: expected <= 0.001, got 0.5"]
 
 
 def test_nan_never_passes() -> None:

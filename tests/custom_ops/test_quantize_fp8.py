@@ -1,0 +1,135 @@
+"""ZyfaQuantizeFp8: rounding, saturation, scales by granularity, rotation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from custom_ops.op_session import Array, run_op
+from ml_dtypes import bfloat16, float8_e4m3fn
+from reference.attention import from_bhsd, to_bhsd
+from reference.e4m3 import MIDPOINTS, decode, encode
+from reference.fp8_quantise import amax_scale, hadamard
+
+AXES = {"tensor": (0, 1, 2, 3), "head": (0, 2, 3), "batch_head": (2, 3)}
+SCALE_SHAPES = {"tensor": (1,), "head": (3,), "batch_head": (2, 3)}
+
+
+def quantize(x: Array, **attributes: Any) -> tuple[Array, Array]:
+    """Codes and scale of one run."""
+    outputs = {"y": float8_e4m3fn, "scale": np.float32}
+    answer = run_op("ZyfaQuantizeFp8", {"x": x}, outputs, attributes)
+    return answer["y"].view(np.uint8), answer["scale"]
+
+
+def quantize_at_scale_one(values: Array) -> Array:
+    """Codes of values up to 448: one entry of 448 makes the scale 1."""
+    x = np.concatenate([values, [448.0]]).astype(np.float32).reshape(1, 1, 1, -1)
+    codes, scale = quantize(x, granularity="tensor", layout="BHSD")
+    assert scale.tolist() == [1.0]
+    return codes.ravel()[:-1]
+
+
+def test_rounds_to_nearest_and_ties_to_even() -> None:
+    values = [1.8131605, 1.0625, 1.1875, 0.0009765625, 0.00097657, -0.0, 447.0]
+    wanted = [1.875, 1.0, 1.25, 0.0, 0.001953125, -0.0, 448.0]
+    got = decode(quantize_at_scale_one(np.array(values)))
+    np.testing.assert_array_equal(got, wanted)
+    assert np.signbit(got[5])
+
+
+def test_every_finite_code_survives() -> None:
+    codes = np.array([code for code in range(256) if code & 0x7F != 0x7F], np.uint8)
+    np.testing.assert_array_equal(quantize_at_scale_one(decode(codes)), codes)
+
+
+def test_every_midpoint_goes_to_the_even_code_and_its_neighbours_to_the_nearest() -> None:
+    middle = MIDPOINTS.astype(np.float32)
+    codes = np.arange(126)
+    np.testing.assert_array_equal(quantize_at_scale_one(middle), codes + codes % 2)
+    np.testing.assert_array_equal(quantize_at_scale_one(np.nextafter(middle, np.float32(0))), codes)
+    np.testing.assert_array_equal(quantize_at_scale_one(np.nextafter(middle, np.float32(500))), codes + 1)
+
+
+def test_infinity_saturates_and_nan_stays_and_neither_sets_the_scale() -> None:
+    x = np.array([np.inf, -np.inf, np.nan, 448, -224, 1], np.float32).reshape(1, 1, 1, -1)
+    codes, scale = quantize(x, granularity="tensor", layout="BHSD")
+    assert scale.tolist() == [1.0]
+    values = decode(codes.ravel())
+    np.testing.assert_array_equal(values, [448, -448, np.nan, 448, -224, 1])
+
+
+@pytest.mark.parametrize(
+    "x", [np.zeros((1, 1, 2, 4)), np.full((1, 1, 2, 4), np.nan), np.full((1, 1, 2, 4), np.inf)]
+)
+def test_nothing_finite_or_all_zero_has_scale_one(x: Array) -> None:
+    codes, scale = quantize(x.astype(np.float32), granularity="batch_head", layout="BHSD")
+    assert scale.tolist() == [[1.0]]
+    np.testing.assert_array_equal(decode(codes), np.clip(x, -448, 448))
+
+
+@pytest.mark.parametrize("tiny", [1e-45, 1e-40, 2.0**-126, 1e-36])
+def test_tiny_tensors_keep_a_normal_scale(tiny: float) -> None:
+    """The scale is never below 2^-126, so that its inverse is finite."""
+    x = (tiny * np.array([1, -0.5, 0.25, 0])).astype(np.float32).reshape(1, 1, 1, 4)
+    codes, scale = quantize(x, granularity="tensor", layout="BHSD")
+    wanted = amax_scale(x, (0, 1, 2, 3))
+    assert scale[0] == wanted >= 2.0**-126
+    np.testing.assert_array_equal(codes, encode(x / wanted))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, bfloat16])
+@pytest.mark.parametrize("granularity", AXES)
+@pytest.mark.parametrize("layout", ["BSHD", "BHSD"])
+@pytest.mark.parametrize("rotation", ["none", "hadamard"])
+def test_codes_and_scales(dtype: Any, granularity: str, layout: str, rotation: str) -> None:
+    """Bit for bit, for every granularity; heads 100 times apart in size."""
+    rng = np.random.default_rng(0)
+    bhsd = rng.standard_normal((2, 3, 45, 64)) * np.array([1, 0.01, 100])[None, :, None, None]
+    bhsd[..., 5] += 30 * np.abs(bhsd).mean(axis=(0, 2, 3))[None, :, None]
+    x = np.ascontiguousarray(from_bhsd(bhsd, layout, 4)).astype(dtype)
+    codes, scale = quantize(x, granularity=granularity, layout=layout, rotation=rotation)
+    wide = to_bhsd(x, layout, None).astype(np.float32)
+    wide = hadamard(wide) if rotation == "hadamard" else wide
+    wanted = amax_scale(wide, AXES[granularity])
+    assert scale.shape == SCALE_SHAPES[granularity]
+    np.testing.assert_array_equal(scale, wanted.reshape(scale.shape))
+    spread = np.expand_dims(wanted, AXES[granularity])
+    np.testing.assert_array_equal(to_bhsd(codes, layout, None), encode(wide / spread))
+
+
+@pytest.mark.parametrize("head_dim", [1, 2, 8, 128, 192, 256])
+def test_rotation_of_each_head_dim(head_dim: int) -> None:
+    x = np.random.default_rng(0).standard_normal((1, 2, 5, head_dim)).astype(np.float32)
+    codes, scale = quantize(x, granularity="batch_head", layout="BHSD", rotation="hadamard")
+    np.testing.assert_array_equal(codes, encode(hadamard(x) / scale[..., None, None]))
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3, 4), (2, 0, 3, 4), (2, 3, 0, 4), (2, 3, 4, 0)])
+@pytest.mark.parametrize("granularity", AXES)
+def test_empty_tensors(shape: tuple[int, ...], granularity: str) -> None:
+    codes, scale = quantize(np.zeros(shape, np.float32), granularity=granularity, layout="BHSD")
+    assert codes.shape == shape
+    assert np.all(scale == 1)
+
+
+@pytest.mark.parametrize(
+    "attribute", [{"granularity": "batch_head"}, {"rotation": "none"}, {"layout": "BSHD"}]
+)
+def test_defaults(attribute: dict[str, str]) -> None:
+    """Absent: a scale per batch entry and head, no rotation, BSHD."""
+    x = np.random.default_rng(0).standard_normal((2, 5, 3, 8)).astype(np.float32)
+    default, given = quantize(x), quantize(x, **attribute)
+    assert default[0].tobytes() == given[0].tobytes()
+    assert default[1].tobytes() == given[1].tobytes() and default[1].shape == given[1].shape
+
+
+def test_the_scale_fits_the_attention_op() -> None:
+    """Every scale shape is one the attention op takes for q, k and v."""
+    x = np.random.default_rng(0).standard_normal((2, 4, 5, 8)).astype(np.float32)
+    for granularity in AXES:
+        codes, scale = quantize(x, granularity=granularity, layout="BHSD")
+        inputs = {name: codes.view(float8_e4m3fn) for name in ("query", "key", "value")}
+        inputs |= {name: scale for name in ("q_scale", "k_scale", "v_scale")}
+        run_op("ZyfaPrefillAttention", inputs, {"output": np.float32}, {"layout": "BHSD", "out_dtype": 1})
