@@ -12,6 +12,8 @@ DOMAIN: Final = "ai.zyfa"
 VERSION: Final = 1
 
 PREFILL_ATTENTION: Final = "ZyfaPrefillAttention"
+QUANTIZE_FP8: Final = "ZyfaQuantizeFp8"
+HADAMARD: Final = "ZyfaHadamard"
 
 Precision = Literal["fp32", "bf16", "fp8"]
 Fp8Edges = Literal["hilo", "bf16", "none"]
@@ -57,6 +59,16 @@ ATTRIBUTES: Final[dict[str, AttributeSpec]] = {
     "fp8_edges": AttributeSpec("string", "hilo", ("hilo", "bf16", "none")),
     "rotation": AttributeSpec("string", "none", ("none", "hadamard")),
     "out_dtype": AttributeSpec("int", None),
+}
+
+ATTRIBUTES_OF: Final[dict[str, dict[str, AttributeSpec]]] = {
+    PREFILL_ATTENTION: ATTRIBUTES,
+    QUANTIZE_FP8: {
+        "granularity": AttributeSpec("string", "batch_head", ("tensor", "head", "batch_head")),
+        "rotation": ATTRIBUTES["rotation"],
+        "layout": ATTRIBUTES["layout"],
+    },
+    HADAMARD: {},
 }
 
 # The operator refuses these attributes unless `precision` is "fp8", so the rewrite leaves them out elsewhere.
