@@ -51,10 +51,11 @@ def _upcast_value(value: ir.Value) -> bool:
 
 
 def _upcast_tensor(tensor: ir.TensorProtocol) -> ir.TensorProtocol:
-    def convert() -> ir.Tensor:
-        return ir.Tensor(tensor.numpy().astype(np.float32), name=tensor.name)
+    def convert() -> ir.TensorProtocol:
+        return ir.tensor(tensor.numpy().astype(np.float32), name=tensor.name)
 
-    return ir.LazyTensor(convert, dtype=_TO, shape=ir.Shape(tensor.shape), name=tensor.name)
+    shape = ir.Shape([int(length) for length in tensor.shape.numpy()])
+    return ir.LazyTensor(convert, dtype=_TO, shape=shape, name=tensor.name)
 
 
 def _upcast_node(node: ir.Node) -> bool:
@@ -77,5 +78,5 @@ def _upcast_attribute(name: str, attribute: ir.Attr) -> ir.Attr | None:
     if attribute.type == ir.AttributeType.INT and name in _TYPE_ATTRIBUTES and value == _FROM:
         return ir.AttrInt64(name, int(_TO))
     if attribute.type == ir.AttributeType.TENSOR and value.dtype == _FROM:
-        return ir.AttrTensor(name, ir.Tensor(value.numpy().astype(np.float32), name=value.name))
+        return ir.AttrTensor(name, ir.tensor(value.numpy().astype(np.float32), name=value.name))
     return None

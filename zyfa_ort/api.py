@@ -37,7 +37,8 @@ def fuse(
 
     Args:
         source: ONNX file. Weights in external data are never read.
-        target: file to write; appears complete or not at all. External data in another folder is hard-linked or copied.
+        target: file to write; appears complete or not at all. Outside the source's folder it gets
+            a copy of external data.
         precision: "auto" is "bf16"; "fp8" has to be asked for. Sites with softcap or a bias get "bf16" instead of "fp8".
         rotate: Hadamard rotation of query and key before FP8; "auto" where the head dim allows it.
         fp8_edges: how FP8 treats the first and the last two key tiles of a row.

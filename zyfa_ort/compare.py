@@ -166,7 +166,7 @@ def _run(session: onnxruntime.InferenceSession, given: Inputs) -> Outputs:
 
 
 def _float_rows(array: NDArray[Any], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
-    return array.astype(np.float64)[valid] if array.ndim >= 2 else array.astype(np.float64)
+    return array.astype(np.float64)[valid]
 
 
 def _output_error(
@@ -185,7 +185,7 @@ def _output_error(
 
 
 def _relative(expected: NDArray[Any], actual: NDArray[Any], given: Inputs) -> float:
-    valid = model_inputs.valid_rows(given, expected.shape) if expected.ndim >= 2 else np.ones(())
+    valid = model_inputs.valid_rows(given, expected.shape)
     return numerics.relative_error(_float_rows(actual, valid), _float_rows(expected, valid))
 
 

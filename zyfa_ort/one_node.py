@@ -79,15 +79,16 @@ def _session(attributes: Attributes, types: Types, return_lse: bool) -> onnxrunt
 
     given = {name for name, _, _ in types}
     outputs = ["output", "", "", "lse"] if return_lse else ["output"]
+    values: dict[str, Any] = dict(attributes)
     node = helper.make_node(
         schema.PREFILL_ATTENTION,
         [name if name in given else "" for name in schema.INPUTS],
         outputs,
         domain=schema.DOMAIN,
         name="flash_attn_func",
-        **dict(attributes),
+        **values,
     )
-    output_type = dict(attributes).get("out_dtype", types[0][1])
+    output_type = int(dict(attributes).get("out_dtype", types[0][1]))
     graph = helper.make_graph(
         [node],
         "flash_attn_func",

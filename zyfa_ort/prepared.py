@@ -58,8 +58,8 @@ def prepare_pair(reference: Path, candidate: Path, layers: bool) -> Iterator[tup
 def _prepare(source: Path, model: ir.Model, sites: dict[str, str], folder: Path) -> Prepared:
     outputs = tuple(value.name or "" for value in model.graph.outputs)
     notes: tuple[str, ...] = ()
-    changed = upcast_bfloat16(model)
-    if changed:
+    changed = upcast = upcast_bfloat16(model)
+    if upcast:
         notes = (
             f"{source.name}: run with float in place of bfloat16, for which the CPU provider has no kernels",
         )
@@ -72,7 +72,10 @@ def _prepare(source: Path, model: ir.Model, sites: dict[str, str], folder: Path)
     if changed:
         folder.mkdir()
         path = folder / "model.onnx"
-        model_file.save(model, path)
+        if upcast:  # twice the bytes: beyond what one file may hold, for the models that people serve
+            ir.save(model, path, external_data=f"{path.name}.data")
+        else:
+            model_file.save(model, path)
     return Prepared(source, path, outputs, sites, _loosest_precision(model), _vocabulary(model), notes)
 
 

@@ -105,8 +105,12 @@ void check_static(const OrtKernelInfo* info, const AttentionAttributes& attribut
 }
 
 // The width of one head; a width that is only a symbol says nothing about it.
-Dim per_head(const Dim& width, int64_t heads) {
-  return width.value < 0 ? Dim{} : Dim{width.value / heads, ""};
+Dim per_head(const Dim& width, const Dim& heads) {
+  return width.value < 0 || heads.value < 1 ? Dim{} : Dim{width.value / heads.value, ""};
+}
+
+Dim number_or(std::optional<int64_t> number, const Dim& otherwise) {
+  return number && *number > 0 ? Dim{*number, ""} : otherwise;
 }
 
 struct AttentionKernel {
@@ -150,31 +154,28 @@ struct AttentionKernel {
   static void infer_shapes(OrtShapeInferContext* raw) {
     const ShapeContext context(raw);
     const ShapeContext::Tensor query = context.input(kQuery), key = context.input(kKey),
-                               value = context.input(kValue);
+                               value = context.input(kValue), past = context.input(kPastKey);
     const size_t rank = query.dims.size();
     if (rank != key.dims.size() || rank != value.dims.size() || (rank != 3 && rank != 4)) return;
+    const bool bhsd = rank == 4 && context.text("layout").value_or("BSHD") == "BHSD";
+    const size_t heads_at = bhsd ? 1 : 2, rows_at = bhsd ? 2 : 1;
+    const Dim batch = query.dims[0], rows = query.dims[rows_at];
+    const Dim heads = number_or(context.integer("num_heads"), rank == 4 ? query.dims[heads_at] : Dim{});
+    const Dim kv_heads = number_or(context.integer("kv_num_heads"), rank == 4 ? key.dims[heads_at] : Dim{});
+    const Dim qk_dim = rank == 4 ? query.dims[3] : per_head(query.dims[2], heads);
+    const Dim v_dim = rank == 4 ? value.dims[3] : per_head(value.dims[2], kv_heads);
+    const Dim keys = past.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED ? key.dims[rows_at]
+                     : past.dims.size() == 4                              ? past.dims[2] + key.dims[rows_at]
+                                                                          : Dim{};
+    std::vector<Dim> output = {batch, rows, heads, v_dim};
+    if (bhsd) output = {batch, heads, rows, v_dim};
+    if (rank == 3)
+      output = {batch, rows, heads.value < 0 || v_dim.value < 0 ? Dim{} : Dim{heads.value * v_dim.value, ""}};
     const auto type =
         static_cast<ONNXTensorElementDataType>(context.integer("out_dtype").value_or(query.type));
-    const Dim batch = query.dims[0];
-    std::vector<Dim> output = query.dims;
-    Dim rows = query.dims[1], heads, kv_heads, qk_dim = query.dims[rank - 1], v_dim = value.dims[rank - 1];
-    if (rank == 4) {
-      const bool bhsd = context.text("layout").value_or("BSHD") == "BHSD";
-      heads = query.dims[bhsd ? 1 : 2];
-      kv_heads = key.dims[bhsd ? 1 : 2];
-      rows = query.dims[bhsd ? 2 : 1];
-      output[3] = v_dim;
-    } else {
-      heads.value = context.integer("num_heads").value_or(0);
-      kv_heads.value = context.integer("kv_num_heads").value_or(0);
-      if (heads.value < 1 || kv_heads.value < 1) return;
-      qk_dim = per_head(qk_dim, heads.value);
-      v_dim = per_head(v_dim, kv_heads.value);
-      output[2] = v_dim.value < 0 ? Dim{} : Dim{v_dim.value * heads.value, ""};
-    }
     context.set_output(kOutput, type, output);
-    context.set_output(kPresentKey, query.type, {batch, kv_heads, Dim{}, qk_dim});
-    context.set_output(kPresentValue, query.type, {batch, kv_heads, Dim{}, v_dim});
+    context.set_output(kPresentKey, query.type, {batch, kv_heads, keys, qk_dim});
+    context.set_output(kPresentValue, query.type, {batch, kv_heads, keys, v_dim});
     context.set_output(kLse, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, {batch, heads, rows});
   }
 

@@ -2,7 +2,17 @@
 
 namespace zyfa::ops {
 
+Dim operator+(const Dim& first, const Dim& second) {
+  if (!first.known() || !second.known()) return {};
+  if (first.value >= 0 && second.value >= 0) return {first.value + second.value, ""};
+  const auto text = [](const Dim& dim) { return dim.value >= 0 ? std::to_string(dim.value) : dim.symbol; };
+  return {-1, text(first) + " + " + text(second)};
+}
+
 ShapeContext::Tensor ShapeContext::input(size_t index) const {
+  size_t count = 0;
+  check(api->ShapeInferContext_GetInputCount(context_, &count));
+  if (index >= count) return {};
   OrtTensorTypeAndShapeInfo* info = nullptr;  // owned by the context
   check(api->ShapeInferContext_GetInputTypeShape(context_, index, &info));
   Tensor tensor;
@@ -43,6 +53,11 @@ void ShapeContext::set_output(size_t index, ONNXTensorElementDataType type,
   // Naming an output that the node does not have is an error status in 1.27 and later, an abort in 1.23
   // and 1.24.
   if (dims.empty() || (index > 0 && api_version < 27)) return;
+  // There is no way to say "unknown": -1 without a symbol becomes a dimension of -1, which ONNX Runtime then
+  // folds into the constants of Reshape nodes, and a made-up symbol that two nodes share would mean that
+  // their lengths are equal.
+  for (const Dim& dim : dims)
+    if (!dim.known()) return;
   OrtTensorTypeAndShapeInfo* raw = nullptr;
   check(api->CreateTensorTypeAndShapeInfo(&raw));
   const std::unique_ptr<OrtTensorTypeAndShapeInfo, void (*)(OrtTensorTypeAndShapeInfo*)> info(

@@ -39,12 +39,16 @@ def test_a_broken_library_is_a_problem_with_its_path(monkeypatch, tmp_path):
 def test_gpu_architectures_are_read_from_the_driver(monkeypatch, tmp_path):
     for node, version in (("0", 0), ("1", 90500), ("2", 90402)):
         (tmp_path / node).mkdir()
-        (tmp_path / node / "properties").write_text(f"cpu_cores_count 0\ngfx_target_version {version}\nsimd_count 1\n")
+        (tmp_path / node / "properties").write_text(
+            f"cpu_cores_count 0\ngfx_target_version {version}\nsimd_count 1\n"
+        )
     monkeypatch.setattr(doctor, "_KFD_NODES", tmp_path)
     assert subjects(doctor.diagnose())["AMD GPU"].found == "gfx950, gfx942"
 
 
 def test_the_command_prints_json():
-    done = subprocess.run([sys.executable, "-m", "zyfa_ort.cli", "doctor", "--json"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "zyfa_ort.cli", "doctor", "--json"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["healthy"]

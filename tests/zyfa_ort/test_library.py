@@ -21,7 +21,9 @@ def test_the_installed_library_is_found():
 
 def test_a_missing_override_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("ZYFA_LIBRARY", str(tmp_path / "nowhere.so"))
-    with pytest.raises(LibraryError, match=r"ZYFA_LIBRARY: expected the path .* found no file at .*nowhere\.so"):
+    with pytest.raises(
+        LibraryError, match=r"ZYFA_LIBRARY: expected the path .* found no file at .*nowhere\.so"
+    ):
         library_path()
 
 

@@ -45,7 +45,7 @@ def _cells(site: SiteReport) -> tuple[str, ...]:
         where = f" (at {site.at})" if site.at and site.at != site.node else ""
         inside = f" in {site.graph}" if site.graph else ""
         return ("", "", "", "", "", "", f"{site.reason}{where}{inside}")
-    precision = site.precision or "?"
+    precision: str = site.precision or "?"
     if site.precision == "fp8":
         precision = f"fp8 ({site.fp8_edges} edges{', hadamard' if site.rotation == 'hadamard' else ''})"
     mask = ", ".join(site.mask)

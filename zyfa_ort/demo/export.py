@@ -66,7 +66,7 @@ def _with_cache(model: torch.nn.Module) -> torch.nn.Module:
     import torch
     from transformers.cache_utils import DynamicCache
 
-    class WithCache(torch.nn.Module):
+    class WithCache(torch.nn.Module):  # type: ignore[misc]  # torch is not followed by the type checker
         """Cache tensors as plain arguments and results."""
 
         def __init__(self) -> None:

@@ -186,7 +186,8 @@ def _measure(
     errors = {
         variant: _logit_errors(expected, prefill(session, ids)) for variant, session in sessions.items()
     }
-    everyone = {None: original, **sessions}
+    everyone: dict[Variant | None, onnxruntime.InferenceSession] = {None: original}
+    everyone.update(sessions.items())
     seconds: dict[Variant | None, list[float]] = {which: [] for which in everyone}
     for _ in range(rounds):
         for which, session in everyone.items():
