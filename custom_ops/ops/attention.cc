@@ -171,8 +171,14 @@ struct AttentionKernel {
     if (bhsd) output = {batch, heads, rows, v_dim};
     if (rank == 3)
       output = {batch, rows, heads.value < 0 || v_dim.value < 0 ? Dim{} : Dim{heads.value * v_dim.value, ""}};
-    const auto type =
-        static_cast<ONNXTensorElementDataType>(context.integer("out_dtype").value_or(query.type));
+    ONNXTensorElementDataType type = query.type;
+    if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN) {
+      // Only this call can tell ONNX Runtime which of the three overloads' output types is meant, so it must
+      // be made.
+      type = static_cast<ONNXTensorElementDataType>(context.integer("out_dtype").value_or(type));
+      for (Dim& dim : output)
+        if (!dim.known()) dim = fresh_dim();
+    }
     context.set_output(kOutput, type, output);
     context.set_output(kPresentKey, query.type, {batch, kv_heads, keys, qk_dim});
     context.set_output(kPresentValue, query.type, {batch, kv_heads, keys, v_dim});

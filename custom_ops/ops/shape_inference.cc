@@ -1,5 +1,7 @@
 #include "shape_inference.hpp"
 
+#include <atomic>
+
 namespace zyfa::ops {
 
 Dim operator+(const Dim& first, const Dim& second) {
@@ -7,6 +9,11 @@ Dim operator+(const Dim& first, const Dim& second) {
   if (first.value >= 0 && second.value >= 0) return {first.value + second.value, ""};
   const auto text = [](const Dim& dim) { return dim.value >= 0 ? std::to_string(dim.value) : dim.symbol; };
   return {-1, text(first) + " + " + text(second)};
+}
+
+Dim fresh_dim() {
+  static std::atomic<uint64_t> count{0};
+  return {-1, "zyfa_dim_" + std::to_string(count++)};
 }
 
 ShapeContext::Tensor ShapeContext::input(size_t index) const {

@@ -17,6 +17,9 @@ struct Dim {
   bool known() const { return value >= 0 || !symbol.empty(); }
 };
 
+// A symbol that no other dimension has.
+Dim fresh_dim();
+
 // The length of two parts joined.
 Dim operator+(const Dim& first, const Dim& second);
 
