@@ -71,7 +71,9 @@ class Builder:
         graph = before.graph
         assert isinstance(graph, ir.Graph)
         held = ir.tensor(data)
-        node = ir.Node("", "Constant", [], [ir.AttrTensor("value", held)], name=self.names.new(f"{scope}Constant"))
+        node = ir.Node(
+            "", "Constant", [], [ir.AttrTensor("value", held)], name=self.names.new(f"{scope}Constant")
+        )
         node.outputs[0].name = self.names.new(f"{scope}Constant_output")
         node.outputs[0].type = ir.TensorType(held.dtype)
         node.outputs[0].shape = ir.Shape(data.shape)
@@ -92,8 +94,19 @@ class Builder:
         axes = self.constant(before, np.asarray([axis], np.int64), scope)
         return self.node(before, "Unsqueeze", [value, axes], value.dtype, scope)
 
+    def squeeze(self, before: ir.Node, value: ir.Value, axis: int, scope: str) -> ir.Value:
+        if self.opset < 13:
+            return self.node(before, "Squeeze", [value], value.dtype, scope, axes=(axis,))
+        axes = self.constant(before, np.asarray([axis], np.int64), scope)
+        return self.node(before, "Squeeze", [value, axes], value.dtype, scope)
+
     def key_mask(
-        self, before: ir.Node, masks: Sequence[KeyMask], ranks: Sequence[int], dtypes: Sequence[ir.DataType], scope: str
+        self,
+        before: ir.Node,
+        masks: Sequence[KeyMask],
+        ranks: Sequence[int],
+        dtypes: Sequence[ir.DataType],
+        scope: str,
     ) -> ir.Value:
         """One (B, keys) bool or integer value: nonzero where all `masks` let the key through."""
         graph = before.graph
@@ -102,7 +115,12 @@ class Builder:
         )
 
     def _key_mask(
-        self, before: ir.Node, masks: Sequence[KeyMask], ranks: Sequence[int], dtypes: Sequence[ir.DataType], scope: str
+        self,
+        before: ir.Node,
+        masks: Sequence[KeyMask],
+        ranks: Sequence[int],
+        dtypes: Sequence[ir.DataType],
+        scope: str,
     ) -> ir.Value:
         whole: ir.Value | None = None
         for mask, rank, dtype in zip(masks, ranks, dtypes, strict=True):
@@ -114,21 +132,27 @@ class Builder:
                 value = self.node(before, "Not", [value], ir.DataType.BOOL, scope)
             if rank != 2:
                 value = self.reshape(before, value, (0, -1), scope)
-            whole = value if whole is None else self.node(before, "And", [whole, value], ir.DataType.BOOL, scope)
+            whole = (
+                value if whole is None else self.node(before, "And", [whole, value], ir.DataType.BOOL, scope)
+            )
         assert whole is not None
         return whole
 
     def bias(self, before: ir.Node, terms: Sequence[Term], dtype: ir.DataType, scope: str) -> ir.Value:
         """The sum of `terms` as one tensor of `dtype`."""
         keys = tuple((step.kind, step.value, step.sign, step.hides_when) for step, _, _ in terms)
-        return self._share(("bias", before.graph, keys, dtype), lambda: self._bias(before, terms, dtype, scope))
+        return self._share(
+            ("bias", before.graph, keys, dtype), lambda: self._bias(before, terms, dtype, scope)
+        )
 
     def _bias(self, before: ir.Node, terms: Sequence[Term], dtype: ir.DataType, scope: str) -> ir.Value:
         whole: ir.Value | None = None
         for step, own_type, heads in terms:
             value = self._addend(before, step, own_type, dtype, scope)
             if heads:  # (B*H, S, T) -> (B*H, 1, S, T) -> (B, H, S, T)
-                value = self.reshape(before, self.unsqueeze(before, value, 1, scope), (-1, heads, 0, 0), scope)
+                value = self.reshape(
+                    before, self.unsqueeze(before, value, 1, scope), (-1, heads, 0, 0), scope
+                )
             whole = value if whole is None else self.node(before, "Add", [whole, value], dtype, scope)
         assert whole is not None
         return whole

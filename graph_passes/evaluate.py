@@ -56,7 +56,11 @@ def _compare(operation: Callable[[Array, Array], Array]) -> Direct:
 def _cast(node: ir.Node, inputs: Sequence[Array]) -> Array | None:
     to = ir.DataType(attribute_int(node, "to", 0))
     plain = {ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL, ir.DataType.FLOAT}
-    if to not in plain or inputs[0].dtype.kind not in "iubf" or (inputs[0].dtype.kind == "f" and to.is_integer()):
+    if (
+        to not in plain
+        or inputs[0].dtype.kind not in "iubf"
+        or (inputs[0].dtype.kind == "f" and to.is_integer())
+    ):
         return None  # narrow floats and float to integer have rounding rules that the reference knows
     return inputs[0].astype(to.numpy())
 

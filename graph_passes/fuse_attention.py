@@ -17,9 +17,9 @@ from typing import Final
 
 import onnx_ir as ir
 
-from .build import Builder
+from .build import Builder, Term
 from .fusion import Fusion
-from .kv_cache import Cache
+from .layouts import Candidate, Outlet
 from .scenarios import ProbeSet
 from .schema import DOMAIN, FP8_ONLY_ATTRIBUTES, INPUTS, PREFILL_ATTENTION, Fp8Edges, Precision, Rotation
 from .sweep import remove_dead
@@ -47,9 +47,9 @@ def scope_of(node: ir.Node) -> str:
     return f"{modules[-1]}/" if modules else ""
 
 
-def node_name(softmax: ir.Node) -> str:
+def node_name(fusion: Fusion) -> str:
     """What the fused node is called, before it is made unique."""
-    return f"{scope_of(softmax)}{PREFILL_ATTENTION}"
+    return f"{scope_of(fusion.head)}{PREFILL_ATTENTION}"
 
 
 def attributes(fusion: Fusion, fmt: Format) -> dict[str, int | float | str]:
@@ -77,52 +77,73 @@ def attributes(fusion: Fusion, fmt: Format) -> dict[str, int | float | str]:
 
 def rewrite(fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: ProbeSet) -> ir.Node:
     """Put the fused node in, move readers over, and remove what nobody reads any more."""
-    site = fusion.site
-    before = site.values.node
+    before, operands = fusion.last, fusion.operands
     graph = before.graph
     assert isinstance(graph, ir.Graph)
-    scope = scope_of(site.softmax)
+    scope = scope_of(fusion.head)
     dtype = fusion.query.dtype
     inputs: dict[str, ir.Value | None] = {
-        "query": fusion.query.value,
-        "key": fusion.key.new.value,
-        "value": fusion.value.new.value,
-        "past_key": fusion.key.cache.past if fusion.key.cache else None,
-        "past_value": fusion.value.cache.past if fusion.value.cache else None,
+        "query": _prepared(operands.query, before, builder, scope),
+        "key": _prepared(operands.key.new, before, builder, scope),
+        "value": _prepared(operands.value.new, before, builder, scope),
+        "past_key": fusion.past[0] if fusion.past else None,
+        "past_value": fusion.past[1] if fusion.past else None,
         "key_mask": _key_mask(fusion, before, builder, probes, scope),
         "attn_bias": _bias(fusion, before, builder, probes, scope),
         "sinks": _sinks(fusion, before, builder, probes, scope),
     }
     ordered = [inputs.get(one) for one in INPUTS]
-    while ordered and ordered[-1] is None:
+    while ordered[-1] is None:
         ordered.pop()
+    presents = fusion.presents if any(_exposed(one, fusion.last) for one in fusion.presents) else ()
     node = ir.Node(
         DOMAIN,
         PREFILL_ATTENTION,
         ordered,
         [ir.convenience.convert_attribute(key, given) for key, given in attributes(fusion, fmt).items()],
-        num_outputs=3 if any(_exposed(side.cache) for side in (fusion.key, fusion.value)) else 1,
+        num_outputs=1 + len(presents),
         name=name,
-        metadata_props=dict(site.softmax.metadata_props),
+        metadata_props=dict(fusion.head.metadata_props),
     )
     for output in node.outputs:
         output.type = ir.TensorType(dtype)
     graph.insert_before(before, node)
 
-    outlet = fusion.outlet
-    result = node.outputs[0]
-    if outlet.dtype != dtype:
-        result.name = builder.names.new(f"{name}_output")
-        result.shape = outlet.value.shape
-        result = builder.cast(before, result, outlet.dtype, scope)
-    stale: list[ir.Node] = [site.values.node, *_take_over(outlet.value, result, builder)]
-    for present, side in zip(node.outputs[1:], (fusion.key, fusion.value), strict=False):
-        if side.cache is not None:
-            stale += _move_present(side.cache, present, builder)
-    joins = [side.cache.present.producer() for side in (fusion.key, fusion.value) if side.cache is not None]
-    stale += [join for join in joins if join is not None]
+    result = _restored(operands.outlet, node.outputs[0], name, before, builder, scope)
+    stale: list[ir.Node] = [fusion.last, *_take_over(operands.outlet.value, result, builder)]
+    for old, new in zip(presents, node.outputs[1:], strict=True):
+        stale += _move_present(old, new, fusion.last, builder)
+    stale += [join for one in fusion.presents if (join := one.producer()) is not None]
     remove_dead(stale)
     return node
+
+
+def _prepared(one: Candidate, before: ir.Node, builder: Builder, scope: str) -> ir.Value:
+    """The candidate's value as the operator takes it."""
+    value, prepare = one.value, one.prepare
+    if prepare is None:
+        return value
+    if prepare.perm:
+        value = builder.node(before, "Transpose", [value], one.dtype, scope, perm=prepare.perm)
+    if prepare.flat_heads:  # (B*H, S, D) -> (B*H, 1, S, D) -> (B, H, S, D)
+        value = builder.reshape(
+            before, builder.unsqueeze(before, value, 1, scope), (-1, prepare.flat_heads, 0, 0), scope
+        )
+    return value
+
+
+def _restored(
+    outlet: Outlet, result: ir.Value, name: str, before: ir.Node, builder: Builder, scope: str
+) -> ir.Value:
+    """The operator's output in the form and type of the outlet."""
+    if not outlet.flat and outlet.dtype == result.dtype:
+        return result
+    result.name = builder.names.new(f"{name}_output")
+    if outlet.flat:  # (B, H, S, D) -> (B*H, 1, S, D) -> (B*H, S, D)
+        result = builder.squeeze(before, builder.reshape(before, result, (-1, 1, 0, 0), scope), 1, scope)
+    if outlet.dtype != result.dtype:
+        result = builder.cast(before, result, outlet.dtype, scope)
+    return result
 
 
 def _take_over(old: ir.Value, new: ir.Value, builder: Builder) -> Sequence[ir.Node]:
@@ -139,42 +160,39 @@ def _take_over(old: ir.Value, new: ir.Value, builder: Builder) -> Sequence[ir.No
     return [] if producer is None else [producer]
 
 
-def _copies(cache: Cache) -> list[ir.Node]:
-    """Identity nodes through which the joined keys reach a model output."""
-    readers = [use.node for use in cache.present.uses()]
+def _copies(joined: ir.Value) -> list[ir.Node]:
+    """Identity nodes through which joined keys reach a model output."""
+    readers = [use.node for use in joined.uses()]
     return [node for node in readers if node.op_type == "Identity" and node.outputs[0].is_graph_output()]
 
 
-def _exposed(cache: Cache | None) -> bool:
-    return cache is not None and (cache.present.is_graph_output() or bool(_copies(cache)))
+def _exposed(joined: ir.Value, last: ir.Node) -> bool:
+    own = joined.producer() is last and next(iter(joined.uses()), None) is not None
+    return own or joined.is_graph_output() or bool(_copies(joined))
 
 
-def _move_present(cache: Cache, present: ir.Value, builder: Builder) -> Sequence[ir.Node]:
-    """Model outputs that were the joined keys (or a copy of them) come from the operator."""
-    joined = cache.present
-    producers: list[ir.Node] = []
+def _move_present(joined: ir.Value, present: ir.Value, last: ir.Node, builder: Builder) -> Sequence[ir.Node]:
+    """Model outputs that were the joined keys (or a copy of them) come from the operator.
+
+    Other readers of a Concat keep it: one of them may lie before the new node. An attention node's own outputs move
+    with all their readers.
+    """
+    if joined.producer() is last and joined.name:
+        return _take_over(joined, present, builder)
     if joined.is_graph_output():
-        name = joined.name
-        assert name is not None
+        name, graph = joined.name, joined.graph
+        assert name is not None and graph is not None
         joined.name = builder.names.new(f"{name}_unfused")
         present.name, present.shape, present.type = name, joined.shape, joined.type or present.type
         present.metadata_props.update(joined.metadata_props)
-        _replace_output(joined, present)
-    elif copies := _copies(cache):
-        producers += _take_over(copies[0].outputs[0], present, builder)
-    else:
-        present.name, present.shape = builder.names.new(f"{joined.name}_present"), joined.shape
-    producer = joined.producer()
-    return producers if producer is None else [*producers, producer]
-
-
-def _replace_output(old: ir.Value, new: ir.Value) -> None:
-    """Exchange a graph output and leave other readers of `old` alone: one may lie before the new node."""
-    graph = old.graph
-    assert graph is not None
-    for at, output in enumerate(graph.outputs):
-        if output is old:
-            graph.outputs[at] = new
+        for at, output in enumerate(graph.outputs):
+            if output is joined:
+                graph.outputs[at] = present
+        return ()
+    if copies := _copies(joined):
+        return _take_over(copies[0].outputs[0], present, builder)
+    present.name, present.shape = builder.names.new(f"{joined.name or 'keys'}_present"), joined.shape
+    return ()
 
 
 def _key_mask(
@@ -189,19 +207,21 @@ def _key_mask(
 
 
 def _bias(fusion: Fusion, before: ir.Node, builder: Builder, probes: ProbeSet, scope: str) -> ir.Value | None:
-    steps = fusion.masking.biases
-    if not steps:
-        return None
-    flat: list[int] = []
-    for step in steps:
-        bias, scores = probes.first_shape(step.value), probes.first_shape(step.node.outputs[0])
-        own = bias is not None and scores is not None and len(scores) == 3 and len(bias) == 3 and bias[0] != 1
-        flat.append(fusion.query.heads if own else 0)
-    own_types = [probes.first.dtype(step.value) for step in steps]
-    return builder.bias(before, list(zip(steps, own_types, flat, strict=True)), fusion.query.dtype, scope)
+    terms: list[Term] = []
+    for step in fusion.masking.biases:
+        bias, scores = probes.first_shape(step.value), fusion.scores(probes.first)
+        staged = probes.first_shape(step.node.outputs[0])
+        flat = (
+            staged is not None and len(staged) == 3 and bias is not None and len(bias) == 3 and bias[0] != 1
+        )
+        own_heads = fusion.query.heads if flat and scores is not None else 0
+        terms.append((step, probes.first.dtype(step.value), own_heads))
+    return builder.bias(before, terms, fusion.query.dtype, scope) if terms else None
 
 
-def _sinks(fusion: Fusion, before: ir.Node, builder: Builder, probes: ProbeSet, scope: str) -> ir.Value | None:
+def _sinks(
+    fusion: Fusion, before: ir.Node, builder: Builder, probes: ProbeSet, scope: str
+) -> ir.Value | None:
     sinks = fusion.sinks
     if sinks is None:
         return None
@@ -210,4 +230,3 @@ def _sinks(fusion: Fusion, before: ir.Node, builder: Builder, probes: ProbeSet, 
     if len(probes.first_shape(fusion.sinks) or ()) != 1:
         sinks = builder.reshape(before, sinks, (-1,), scope)
     return sinks
-

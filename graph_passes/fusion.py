@@ -6,33 +6,26 @@ Nothing is changed here; the answer is a `Fusion` that the rewrite carries out, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import onnx_ir as ir
 
-from .formula import Formula, formula_of
-from .kv_cache import Cache, cache_of
-from .layouts import BHSD, PREFERENCE, Candidate, Form, Outlet, candidates, chain, lead_lengths, outlets, view_down
+from .formula import formula_of
+from .layouts import Candidate, chain, view_down
 from .masks import FULL, KeyMask, Meaning, Structure, Unexplained, explain
+from .operands import Operands, of_products
+from .probes import Probe
 from .products import Product
 from .scenarios import ProbeSet
+from .shapes import Shape
 from .sites import Declined, Obstacle, Site, Step
 from .values import is_op, source
 from .views import merged
 
-TYPES: Final = (ir.DataType.BFLOAT16, ir.DataType.FLOAT16, ir.DataType.FLOAT)  # narrowest first
 # Default scale: 1/sqrt(head_dim) up to the rounding of the constants it was built from, at least this much.
 MIN_SLACK: Final = 2.0**-22
-
-
-@dataclass(frozen=True)
-class Side:
-    """Keys or values: the tensor to read, and the cache it is appended to."""
-
-    new: Candidate
-    cache: Cache | None = None
 
 
 @dataclass(frozen=True)
@@ -49,172 +42,132 @@ class Masking:
 class Fusion:
     """A site that can be fused, completely described.
 
-    scale  None: 1/sqrt(head_dim)
+    head    the Softmax or attention node that the fused node is named after
+    last    the node that makes the result; the fused node is put before it
+    scores  shape of the scores per run (the biases broadcast to it)
+    scale   None: 1/sqrt(head_dim)
     """
 
-    site: Site
-    query: Candidate
-    key: Side
-    value: Side
-    outlet: Outlet
+    head: ir.Node
+    last: ir.Node
+    where: str
+    operands: Operands
     masking: Masking
+    scores: Callable[[Probe], Shape | None]
     scale: float | None
-    softcap: float
-    sinks: ir.Value | None
+    softcap: float = 0.0
+    sinks: ir.Value | None = None
+    past: tuple[ir.Value, ir.Value] | None = None
+    presents: tuple[ir.Value, ...] = ()
+
+    @property
+    def query(self) -> Candidate:
+        return self.operands.query
 
     @property
     def kv_heads(self) -> int:
-        return self.key.new.heads
+        return self.operands.key.new.heads
 
     @property
     def has_past(self) -> bool:
-        return self.key.cache is not None
+        return self.past is not None
 
 
 def decide(site: Site, probes: ProbeSet) -> Fusion | Declined:
     """How to fuse `site`, or why not."""
 
-    def decline(at: ir.Node, reason: str) -> Declined:
-        return Declined(site.softmax, at, reason, site.where)
+    def decline(obstacle: Obstacle) -> Declined:
+        return Declined(site.softmax, obstacle.node, obstacle.reason, site.where)
 
     formula = formula_of(site.scores)
     if isinstance(formula, Obstacle):
-        return decline(formula.node, formula.reason)
-    operands = _operands(site, probes)
+        return decline(formula)
+    operands = of_products(site.scores.product, site.values, probes)
     if isinstance(operands, Obstacle):
-        return decline(operands.node, operands.reason)
-    query, key, value, outlet = operands
-    masking = _masking(formula, probes)
+        return decline(operands)
+    masking = masking_of(formula.masks, FULL, probes, formula.late_scale)
     if isinstance(masking, Obstacle):
-        return decline(masking.node, masking.reason)
-    for step in masking.biases:
-        problem = _bias_problem(step, query, probes)
-        if problem is not None:
-            return decline(step.node, problem)
+        return decline(masking)
+    query, key = operands.query, operands.key.new
+    problem = bias_obstacle(masking.biases, scores_at, query, probes)
+    if problem is not None:
+        return decline(problem)
     sinks = None
     if site.scores.sinks is not None:
         sinks = _sinks(site.scores.sinks, query.heads, site.scores.product, probes)
         if sinks is None:
-            return decline(site.softmax, "the sink column is not one number per query head")
-    scale = _scale(formula, query, key.new)
-    return Fusion(site, query, key, value, outlet, masking, scale, formula.softcap, sinks)
+            return decline(Obstacle(site.softmax, "the sink column is not one number per query head"))
+    scale = usual_or(
+        formula.scale * query.scale * key.scale, formula.slack + query.slack + key.slack, query.head_dim
+    )
+    caches = (operands.key.cache, operands.value.cache)
+    past = presents = None
+    if caches[0] is not None and caches[1] is not None:
+        past, presents = (caches[0].past, caches[1].past), (caches[0].present, caches[1].present)
+    return Fusion(
+        site.softmax,
+        site.values.node,
+        site.where,
+        operands,
+        masking,
+        _scores_of(site.scores.product),
+        scale,
+        formula.softcap,
+        sinks,
+        past,
+        presents or (),
+    )
 
 
-def _scale(formula: Formula, query: Candidate, key: Candidate) -> float | None:
-    scale = formula.scale * query.scale * key.scale
-    slack = max(MIN_SLACK, formula.slack + query.slack + key.slack)
-    usual = 1.0 / math.sqrt(query.head_dim)
-    return None if abs(scale - usual) <= slack * usual else scale
+def usual_or(scale: float, slack: float, head_dim: int) -> float | None:
+    """None when `scale` is 1/sqrt(head_dim) up to the rounding of the constants it came from, else `scale`."""
+    usual = 1.0 / math.sqrt(head_dim)
+    return None if abs(scale - usual) <= max(MIN_SLACK, slack) * usual else scale
 
 
-Operands = tuple[Candidate, Side, Side, Outlet]
+ScoresAt = Callable[[Step], Callable[[Probe], Shape | None]]
 
 
-def _operands(site: Site, probes: ProbeSet) -> Operands | Obstacle:
-    """Query, key, value and outlet in one common form and type; the form that leaves fewest nodes behind."""
-    scores, values = site.scores.product, site.values
-    swapped = (*values.rhs_axes[:-2], values.rhs_axes[-1], values.rhs_axes[-2])
-    queries = candidates(scores.lhs, scores.lhs_axes, lead_lengths(scores), probes, scales=True)
-    keys = candidates(scores.rhs, scores.rhs_axes, lead_lengths(scores), probes, scales=True)
-    contents = candidates(values.rhs, swapped, lead_lengths(values), probes, scales=False)
-    for name, found, value in (("query", queries, scores.lhs), ("key", keys, scores.rhs), ("value", contents, values.rhs)):
-        if not found:
-            at = source(value) or scores.node
-            return Obstacle(at, f"the {name} tensor is not a (batch, heads, length, head_dim) reading of any value")
-    caches = _caches(keys, contents, probes)
-    for form in PREFERENCE:
-        for dtype in TYPES:
-            for query in _last(one for one in queries if one.repeat == 1 and _is(one, form, dtype)):
-                sides = _sides(query, keys, contents, caches, form, dtype)
-                if sides is None:
-                    continue
-                outlet = _outlet(values, query, form, probes)
-                if outlet is not None:
-                    return query, *sides, outlet
-    return Obstacle(scores.node, "query, key and value have no layout, head count and type in common")
+def scores_at(step: Step) -> Callable[[Probe], Shape | None]:
+    """Shape of the scores where a mask step is applied."""
+    return lambda probe: probe.shape(step.node.outputs[0])
 
 
-def _is(one: Candidate, form: Form, dtype: ir.DataType) -> bool:
-    return one.form == form and one.dtype == dtype
+def _scores_of(product: Product) -> Callable[[Probe], Shape | None]:
+    return lambda probe: probe.shape(product.output)
 
 
-def _last(found: Iterator[Candidate]) -> list[Candidate]:
-    """The candidate farthest from the product, which leaves the fewest nodes behind."""
-    return list(found)[-1:]
-
-
-Caches = tuple[tuple[Candidate, Cache], tuple[Candidate, Cache]]
-
-
-def _caches(keys: Sequence[Candidate], contents: Sequence[Candidate], probes: ProbeSet) -> Caches | None:
-    """The caches of keys and values, if both have one."""
-    for key in keys:
-        key_cache = cache_of(key, probes)
-        for content in contents if key_cache is not None else ():
-            content_cache = cache_of(content, probes)
-            if content_cache is not None and key_cache is not None and content.heads == key.heads:
-                return (key, key_cache), (content, content_cache)
-    return None
-
-
-def _sides(
-    query: Candidate,
-    keys: Sequence[Candidate],
-    contents: Sequence[Candidate],
-    caches: Caches | None,
-    form: Form,
-    dtype: ir.DataType,
-) -> tuple[Side, Side] | None:
-    if caches is not None:
-        found: list[Side] = []
-        for whole, cache in caches:
-            new = _last(one for one in cache.new if _is(one, form, dtype))
-            if not new or not _belongs(whole, query):
-                break
-            scaled = Candidate(**{**vars(new[0]), "scale": whole.scale, "slack": whole.slack})
-            found.append(Side(scaled, cache))
-        if len(found) == 2 and query.head_dim == found[0].new.head_dim:
-            return found[0], found[1]
-    fitting = [one for one in keys if _is(one, form, dtype) and _belongs(one, query) and one.head_dim == query.head_dim]
-    for heads in sorted({one.heads for one in fitting}):
-        key = _last(one for one in fitting if one.heads == heads)
-        content = _last(one for one in contents if _is(one, form, dtype) and _belongs(one, query) and one.heads == heads)
-        if key and content:
-            return Side(key[0]), Side(content[0])
-    return None
-
-
-def _belongs(one: Candidate, query: Candidate) -> bool:
-    """Same batch in every run, and its heads repeat up to the query's."""
-    same = all(left == right or 0 in (left, right) for left, right in zip(one.batches, query.batches, strict=True))
-    return same and one.heads * one.repeat == query.heads
-
-
-def _outlet(values: Product, query: Candidate, form: Form, probes: ProbeSet) -> Outlet | None:
-    """The last place the output fits, of the query's type if there is one."""
-    found = [one for one in outlets(values, query.heads, query.batches, probes) if one.form == form]
-    same = [one for one in found if one.dtype == query.dtype]
-    return (same or found or [None])[-1]
-
-
-def _masking(formula: Formula, probes: ProbeSet) -> Masking | Obstacle:
-    structure, key_masks, biases, notes = FULL, list[KeyMask](), list[Step](), list[str]()
-    for mask in formula.masks:
-        meanings = [(mask, explain(mask, mask.node.outputs[0], probes))]
+def masking_of(
+    masks: Sequence[Step],
+    given: Structure,
+    probes: ProbeSet,
+    late_scale: Step | None = None,
+    at: ScoresAt = scores_at,
+) -> Masking | Obstacle:
+    """The meaning of all masks together with the structure `given` by attributes."""
+    structure, key_masks, biases, notes = given, list[KeyMask](), list[Step](), list[str]()
+    for mask in masks:
+        meanings = [(mask, explain(mask, at(mask), probes))]
         if isinstance(meanings[0][1], Unexplained):
-            parts = [(part, explain(part, mask.node.outputs[0], probes)) for part in _addends(mask)]
+            parts = [(part, explain(part, at(mask), probes)) for part in _addends(mask)]
             # Taking a sum apart pays only when a part of it is a mask that the operator knows.
             meanings = parts if any(isinstance(meaning, Meaning) for _, meaning in parts) else meanings
         for step, meaning in meanings:
-            joined = None if isinstance(meaning, Unexplained) else _joined(structure, meaning.structure)
+            joined = None
+            if isinstance(meaning, Meaning):
+                joined = _joined(structure, meaning.structure, _square(at(mask), probes))
             if isinstance(meaning, Meaning) and joined is not None:
                 structure = joined
                 if meaning.key_mask is not None and meaning.key_mask not in key_masks:
                     key_masks.append(meaning.key_mask)
                 continue
-            reason = meaning.reason if isinstance(meaning, Unexplained) else "its causal rule differs from another's"
-            if formula.late_scale is not None:
-                return Obstacle(formula.late_scale.node, "the scores are scaled after a bias was added")
+            reason = (
+                meaning.reason
+                if isinstance(meaning, Unexplained)
+                else "its causal rule differs from another's"
+            )
+            if late_scale is not None:
+                return Obstacle(late_scale.node, "the scores are scaled after a bias was added")
             biases.append(step)
             name = step.value.name if step.value is not None else ""
             notes.append(f"{name} is passed as attn_bias: {reason}")
@@ -231,32 +184,47 @@ def _addends(mask: Step) -> Iterator[Step]:
     yield mask
 
 
-def _joined(left: Structure, right: Structure) -> Structure | None:
+def _square(scores: Callable[[Probe], Shape | None], probes: ProbeSet) -> bool:
+    """As many keys as queries in every run: both alignments are the same."""
+    shapes = [shape for probe in probes.probes if (shape := scores(probe)) is not None]
+    return bool(shapes) and all(shape[-1] == shape[-2] for shape in shapes)
+
+
+def _joined(left: Structure, right: Structure, square: bool) -> Structure | None:
     """Both structures at once."""
     if left == FULL or left == right:
         return right
     if right == FULL:
         return left
-    if left.alignment != right.alignment:
+    if left.alignment != right.alignment and not square:
         return None
     windows = [one.window_left for one in (left, right) if one.window_left >= 0]
     return Structure(left.is_causal or right.is_causal, left.alignment, min(windows, default=-1))
 
 
-def _bias_problem(step: Step, query: Candidate, probes: ProbeSet) -> str | None:
+def bias_obstacle(
+    biases: Sequence[Step], at: ScoresAt, query: Candidate, probes: ProbeSet
+) -> Obstacle | None:
     """Why a bias cannot be an input of the operator: it has to broadcast to (B, Hq, Sq, keys)."""
-    for probe, batch in zip(probes.probes, query.batches, strict=True):
-        bias, scores = probe.shape(step.value), probe.shape(step.node.outputs[0])
-        if scores is None or batch == 0:
-            continue
-        if bias is None:
-            return "the shape of the mask is not known"
-        if len(scores) == 4 and scores[:2] == (batch, query.heads) and len(bias) <= 4:
-            continue
-        flat = len(scores) == 3 and scores[0] == batch * query.heads
-        if not flat or (len(bias) == 3 and bias[0] not in (1, scores[0])):
-            return f"a mask of shape {list(bias)} does not broadcast to (batch, heads, queries, keys)"
+    for step in biases:
+        for probe, batch in zip(probes.probes, query.batches, strict=True):
+            bias, scores = probe.shape(step.value), at(step)(probe)
+            if scores is None or batch == 0:
+                continue
+            if bias is None:
+                return Obstacle(step.node, "the shape of the mask is not known")
+            whole = len(scores) == 4 and scores[:2] == (batch, query.heads)
+            flat = len(scores) == 3 and scores[0] == batch * query.heads
+            if (whole and _broadcasts(bias, scores)) or (flat and _broadcasts(bias, scores)):
+                continue
+            reason = f"a mask of shape {list(bias)} does not broadcast to (batch, heads, queries, keys)"
+            return Obstacle(step.node, reason)
     return None
+
+
+def _broadcasts(bias: Shape, scores: Shape) -> bool:
+    pairs = zip(reversed(bias), reversed(scores), strict=False)
+    return len(bias) <= len(scores) and all(one in (1, other) for one, other in pairs)
 
 
 def _sinks(value: ir.Value, heads: int, product: Product, probes: ProbeSet) -> ir.Value | None:
@@ -274,12 +242,9 @@ def _sinks(value: ir.Value, heads: int, product: Product, probes: ProbeSet) -> i
             rows = () if whole is None else merged(whole.dims[-2])
             batch = math.prod(scores[:-2]) // heads
             wanted = merged([(batch, 0), (heads, 1)])
-            fits.append(math.prod(shape) == heads and merged(lead) == wanted and all(one[1] == 0 for one in rows))
+            fits.append(
+                math.prod(shape) == heads and merged(lead) == wanted and all(one[1] == 0 for one in rows)
+            )
         if fits and all(fits):
             return links[at].value
     return None
-
-
-def form_name(form: Form) -> str:
-    """How reports name a form."""
-    return "BHSD" if form == BHSD else "BSHD (packed)" if form.packed else "BSHD"

@@ -8,33 +8,50 @@ from typing import Final
 
 import onnx_ir as ir
 
-from .sites import Declined, Site, bodies
+from .sites import Declined, Found, Site, bodies
 from .values import is_op, label, tensor
 
 PRODUCTS: Final = ("MatMul", "Einsum", "FusedMatMul")
 NEAR: Final = 12
 PASSING: Final = frozenset(
-    {"Add", "Sub", "Mul", "Div", "Where", "Cast", "Identity", "Dropout", "Reshape", "Unsqueeze", "Squeeze", "Tanh"}
+    {
+        "Add",
+        "Sub",
+        "Mul",
+        "Div",
+        "Where",
+        "Cast",
+        "Identity",
+        "Dropout",
+        "Reshape",
+        "Unsqueeze",
+        "Squeeze",
+        "Tanh",
+    }
     | {"Max", "Clip", "Concat", "Slice", "Transpose", "IsNaN"}
 )
 
 
-def hidden_candidates(model: ir.Model, found: Iterable[Site | Declined]) -> Iterator[Declined]:
+def hidden_candidates(model: ir.Model, found: Iterable[Found]) -> Iterator[Declined]:
     """Softmax nodes that look like attention and that the search did not report."""
     known = {one.softmax if isinstance(one, Site) else one.node for one in found}
     yield from _in_graph(model.graph, known, "", "the shapes of its operands are not known")
     for function in model.functions.values():
         where = f"function {function.domain}::{function.name}/"
-        yield from _in_graph(function, known, where, f"inside function {function.name}; inline functions first")
+        yield from _in_graph(
+            function, known, where, f"inside function {function.name}; inline functions first"
+        )
 
 
-def _in_graph(
-    nodes: Iterable[ir.Node], known: set[ir.Node], where: str, reason: str
-) -> Iterator[Declined]:
+def _in_graph(nodes: Iterable[ir.Node], known: set[ir.Node], where: str, reason: str) -> Iterator[Declined]:
     for node in nodes:
         for attribute in node.attributes.values():
             for body in bodies(attribute):
-                inner = reason if is_op(node, "If") else f"inside a {node.op_type} body, whose lengths are not known"
+                inner = (
+                    reason
+                    if is_op(node, "If")
+                    else f"inside a {node.op_type} body, whose lengths are not known"
+                )
                 yield from _in_graph(body, known, f"{where}{label(node)}/{attribute.name}/", inner)
         if is_op(node, "Softmax") and node not in known and _before(node) and _after(node):
             yield Declined(node, node, reason, where)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from .layouts import BHSD, Candidate, candidates
+from .layouts import BHSD, Candidate, candidates, placed_by
 from .probes import Probe
 from .scenarios import ProbeSet
 from .shapes import Shape
@@ -40,7 +40,12 @@ def cache_of(whole: Candidate, probes: ProbeSet) -> Cache | None:
     if whole.form != BHSD or not is_op(node, "Concat") or node is None or len(node.inputs) != 2:
         return None
     past, new = node.inputs[0], node.inputs[1]
-    if past is None or new is None or attribute_int(node, "axis", 0) not in (2, -2) or not _from_outside(past):
+    if (
+        past is None
+        or new is None
+        or attribute_int(node, "axis", 0) not in (2, -2)
+        or not _from_outside(past)
+    ):
         return None
     if probes.first.dtype(past) != whole.dtype:
         return None
@@ -49,8 +54,12 @@ def cache_of(whole: Candidate, probes: ProbeSet) -> Cache | None:
         shape = probe.shape(new)
         return None if shape is None else shape[:2]
 
-    found = candidates(new, (0, 1, 2, 3), lead_of, probes, scales=False)
-    same = [one for one in found if (one.heads, one.head_dim, one.dtype) == (whole.heads, whole.head_dim, whole.dtype)]
+    found = candidates(new, placed_by((0, 1, 2, 3)), lead_of, probes, scales=False)
+    same = [
+        one
+        for one in found
+        if (one.heads, one.head_dim, one.dtype) == (whole.heads, whole.head_dim, whole.dtype)
+    ]
     if not any(one.form == BHSD for one in same):
         return None
     return Cache(past, tuple(same), whole.value)
@@ -63,7 +72,9 @@ def _from_outside(value: ir.Value) -> bool:
         if node is None:
             return value.is_graph_input() and not value.is_initializer()
         first = operand(node, 0)
-        copies = is_op(node, "Identity", "Cast", "Gather") or (is_op(node, "Concat") and len(node.inputs) == 1)
+        copies = is_op(node, "Identity", "Cast", "Gather") or (
+            is_op(node, "Concat") and len(node.inputs) == 1
+        )
         if first is None or not copies:
             return False
         value = first

@@ -13,7 +13,7 @@ repeated in one block of query heads. Heads tiled in turn (0,1,0,1) are a differ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import onnx_ir as ir
@@ -29,6 +29,7 @@ from .views import Atom, View, dense, merged, size
 RESHAPES: Final = frozenset({"Reshape", "Unsqueeze", "Squeeze", "Flatten"})
 COPIES: Final = frozenset({"Identity", "Dropout"})
 MAX_CHAIN: Final = 24
+MAX_READERS: Final = 64
 # Bits of significand; a cast to more of them loses nothing.
 SIGNIFICAND: Final = {
     ir.DataType.BFLOAT16: 8,
@@ -54,12 +55,22 @@ PREFERENCE: Final = (PACKED, BSHD, BHSD)
 
 
 @dataclass(frozen=True)
+class Prepare:
+    """Nodes that bring a value into (B,H,S,D) where no value of the graph has that form: a Transpose, then for a
+    tensor (B*H,S,D) of `flat_heads` heads the split of its first axis."""
+
+    perm: tuple[int, ...] = ()
+    flat_heads: int = 0
+
+
+@dataclass(frozen=True)
 class Candidate:
     """A value that can be handed to the operator in place of an operand of the product.
 
     batches  batch length in each run (0 where the run does not say)
     repeat   query heads per head of this tensor
     scale    factor between this value and the operand
+    prepare  what has to be done to the value first
     """
 
     value: ir.Value
@@ -71,6 +82,21 @@ class Candidate:
     repeat: int
     scale: float = 1.0
     slack: float = 0.0
+    prepare: Prepare | None = None
+
+    def transposed(self) -> Candidate:
+        """A (B,S,H,D) candidate as (B,H,S,D), at the price of a Transpose."""
+        return replace(self, form=BHSD, prepare=Prepare((0, 2, 1, 3)))
+
+
+# How an operand, seen as a view of some base, is arranged into (lead.., S, D).
+Place = Callable[[View], View | None]
+Lengths = Callable[[Probe], Shape | None]
+
+
+def placed_by(axes: Sequence[int | None]) -> Place:
+    """The arrangement of an operand of a `Product`."""
+    return lambda view: arrange(view, axes)
 
 
 @dataclass(frozen=True)
@@ -97,7 +123,9 @@ def chain(value: ir.Value, probes: ProbeSet, scales: bool) -> list[Link]:
     return links
 
 
-def _moves(node: ir.Node, value: ir.Value, probes: ProbeSet, scales: bool) -> tuple[ir.Value, float, float] | None:
+def _moves(
+    node: ir.Node, value: ir.Value, probes: ProbeSet, scales: bool
+) -> tuple[ir.Value, float, float] | None:
     first = operand(node, 0)
     if first is None or node.outputs[0] is not value:
         return None
@@ -113,7 +141,9 @@ def _moves(node: ir.Node, value: ir.Value, probes: ProbeSet, scales: bool) -> tu
     return None
 
 
-def _dtypes(first: ir.Value, value: ir.Value, probes: ProbeSet) -> tuple[ir.DataType | None, ir.DataType | None]:
+def _dtypes(
+    first: ir.Value, value: ir.Value, probes: ProbeSet
+) -> tuple[ir.DataType | None, ir.DataType | None]:
     return probes.first.dtype(first), probes.first.dtype(value)
 
 
@@ -137,7 +167,9 @@ def step(view: View, node: ir.Node, before: Shape, after: Shape) -> View | None:
     if is_op(node, "Expand"):
         return view.expand(after)
     if is_op(node, "Tile"):
-        fits = len(before) == len(after) and all(have and want % have == 0 for have, want in zip(before, after, strict=True))
+        fits = len(before) == len(after) and all(
+            have and want % have == 0 for have, want in zip(before, after, strict=True)
+        )
         return view.tile([want // have for have, want in zip(before, after, strict=True)]) if fits else None
     return view if view.shape == after else view.reshape(after)
 
@@ -163,10 +195,11 @@ class _Reading:
     heads: int
     head_dim: int
     repeat: int
-    batch: int
 
 
-def _readings(shape: Shape, lead: Sequence[Atom], rows: Sequence[Atom], columns: Sequence[Atom]) -> list[_Reading]:
+def _readings(
+    shape: Shape, lead: Sequence[Atom], rows: Sequence[Atom], columns: Sequence[Atom]
+) -> list[_Reading]:
     """The forms under which a tensor of `shape` is read by these steps."""
     width = size(columns)
     forms: list[tuple[Form, int, int, int]] = []  # form, heads, step between heads, step between rows
@@ -188,21 +221,18 @@ def _readings(shape: Shape, lead: Sequence[Atom], rows: Sequence[Atom], columns:
             merged([(width, 1)]),
         )
         if wanted == (merged(lead), merged(rows), merged(columns)):
-            found.append(_Reading(form, heads, width, repeat, batch))
+            found.append(_Reading(form, heads, width, repeat))
     return found
 
 
 def candidates(
-    value: ir.Value,
-    axes: Sequence[int | None],
-    lead_of: Callable[[Probe], Shape | None],
-    probes: ProbeSet,
-    scales: bool,
+    value: ir.Value, place: Place, lead_of: Lengths, probes: ProbeSet, scales: bool
 ) -> list[Candidate]:
     """Values that can stand for the operand `value`, nearest first.
 
-    axes     arranges the operand into (lead.., row, column): (.., S, D)
+    place    arranges the operand into (lead.., S, D)
     lead_of  the lead lengths of the product in a run; the operand broadcasts to them
+    scales   whether constant factors on the way may be taken over into `Candidate.scale`
     """
     links = chain(value, probes, scales)
     found: list[Candidate] = []
@@ -210,59 +240,82 @@ def candidates(
         dtype = probes.first.dtype(link.value)
         if dtype is None:
             continue
-        for reading, batches in _common(links, at, axes, lead_of, probes):
-            found.append(
-                Candidate(
-                    link.value,
-                    reading.form,
-                    dtype,
-                    batches,
-                    reading.heads,
-                    reading.head_dim,
-                    reading.repeat,
-                    link.scale,
-                    link.slack,
-                )
-            )
+        for one, batches in _common(links, at, place, lead_of, probes):
+            size_of = (one.heads, one.head_dim, one.repeat)
+            found.append(Candidate(link.value, one.form, dtype, batches, *size_of, link.scale, link.slack))
     return found
 
 
 def _common(
-    links: Sequence[Link],
-    at: int,
-    axes: Sequence[int | None],
-    lead_of: Callable[[Probe], Shape | None],
-    probes: ProbeSet,
+    links: Sequence[Link], at: int, place: Place, lead_of: Lengths, probes: ProbeSet
 ) -> list[tuple[_Reading, tuple[int, ...]]]:
     """Readings of `links[at]` that hold in every run that has a say."""
     batches: list[int] = []
-    common: set[tuple[Form, int, int, int]] | None = None
-    example: dict[tuple[Form, int, int, int], _Reading] = {}
+    common: set[_Reading] | None = None
     for probe in probes.probes:
         lead, shape = lead_of(probe), probe.shape(links[at].value)
         if lead is None or shape is None or 0 in shape:
             batches.append(0)
             continue
         view = view_down(links, at, probe)
-        placed = None if view is None else _placed(view, axes, lead)
+        arranged = None if view is None else place(view)
+        placed = None if arranged is None else arranged.expand((*lead, *arranged.shape[-2:]))
         if placed is None:
             return []
         flat = [atom for atoms in placed.dims[:-2] for atom in atoms]
-        readings = _readings(shape, flat, placed.dims[-2], placed.dims[-1])
-        keys = {(one.form, one.heads, one.head_dim, one.repeat): one for one in readings}
-        example.update(keys)
-        common = set(keys) if common is None else common & set(keys)
+        readings = set(_readings(shape, flat, placed.dims[-2], placed.dims[-1]))
+        common = readings if common is None else common & readings
         batches.append(shape[0])
-    return [(example[key], tuple(batches)) for key in sorted(common or (), key=lambda key: PREFERENCE.index(key[0]))]
+    ordered = sorted(common or (), key=lambda one: PREFERENCE.index(one.form))
+    return [(one, tuple(batches)) for one in ordered]
 
 
-def _placed(view: View, axes: Sequence[int | None], lead: Shape) -> View | None:
-    arranged = arrange(view, axes)
-    tail = arranged.shape[-2:]
-    return arranged.expand((*lead, *tail))
+def raw_candidate(
+    value: ir.Value, axes: Sequence[int | None], lead_of: Lengths, batches: Sequence[int], probes: ProbeSet
+) -> Candidate | None:
+    """The operand itself, brought into (B,H,S,D) by a Transpose and, for a lead of one length, a Reshape.
+
+    batches: batch length in each run, which a lead of B*H alone does not tell.
+    """
+    shape, dtype, lead = probes.first_shape(value), probes.first.dtype(value), lead_of(probes.first)
+    if shape is None or dtype is None or lead is None or None in axes or len(shape) != len(axes):
+        return None
+    perm = tuple(axis for axis in axes if axis is not None)
+    moved = () if perm == tuple(range(len(perm))) else perm
+    if len(lead) == 2:
+        heads = shape[perm[1]]
+        whole = lead[1] % heads == 0 and shape[perm[0]] == lead[0]
+        if not whole or heads not in (1, lead[1]):
+            return None
+        own = tuple(0 if (one := probe.shape(value)) is None else one[perm[0]] for probe in probes.probes)
+        prepare = Prepare(moved) if moved else None
+        return Candidate(value, BHSD, dtype, own, heads, shape[perm[-1]], lead[1] // heads, prepare=prepare)
+    heads = flat_heads(value, perm[0], batches, probes) if len(lead) == 1 else 0
+    if not heads:
+        return None
+    return Candidate(
+        value,
+        BHSD,
+        dtype,
+        tuple(batches),
+        heads,
+        shape[perm[-1]],
+        1,
+        prepare=Prepare(moved, flat_heads=heads),
+    )
 
 
-def lead_lengths(product: Product) -> Callable[[Probe], Shape | None]:
+def flat_heads(value: ir.Value, axis: int, batches: Sequence[int], probes: ProbeSet) -> int:
+    """Heads per batch element of an axis of length B*H; 0 when it is not the same number in all runs."""
+    found: set[int] = set()
+    for probe, batch in zip(probes.probes, batches, strict=True):
+        shape = probe.shape(value)
+        if shape is not None and batch:
+            found.add(shape[axis] // batch if shape[axis] % batch == 0 else 0)
+    return found.pop() if len(found) == 1 else 0
+
+
+def lead_lengths(product: Product) -> Lengths:
     """Lead lengths of a product's result, per run."""
 
     def lead_of(probe: Probe) -> Shape | None:
@@ -274,36 +327,93 @@ def lead_lengths(product: Product) -> Callable[[Probe], Shape | None]:
 
 @dataclass(frozen=True)
 class Outlet:
-    """A value that the operator's output can replace."""
+    """A value that the operator's output can replace; with `flat` after (B,H,S,D) became (B*H,S,D)."""
 
     value: ir.Value
     form: Form
     dtype: ir.DataType
+    flat: bool = False
 
 
-def outlets(product: Product, heads: int, batches: Sequence[int], probes: ProbeSet) -> list[Outlet]:
-    """Values below the product with V that hold its result in one of the forms, nearest first."""
+@dataclass(frozen=True)
+class Result:
+    """Where a result (lead.., S, D) first appears: a value, and the axes of it in that order. With `packed_heads` the
+    value is (B, S, heads * D) instead."""
+
+    value: ir.Value
+    axes: tuple[int, ...] = ()
+    packed_heads: int = 0
+
+    def view(self, shape: Shape) -> tuple[View, int, int] | None:
+        """The value as a view of the dense (B, H, S, D) result, with S and D."""
+        if self.packed_heads:
+            batch, length, width = shape
+            head_dim = width // self.packed_heads
+            ordered = dense((batch, self.packed_heads, length, head_dim)).transpose((0, 2, 1, 3))
+            packed = View((ordered.dims[0], ordered.dims[1], (*ordered.dims[2], *ordered.dims[3])))
+            return packed, length, head_dim
+        ordered_shape = tuple(shape[axis] for axis in self.axes)
+        inverse = [self.axes.index(axis) for axis in range(len(shape))]
+        return dense(ordered_shape).transpose(inverse), ordered_shape[-2], ordered_shape[-1]
+
+
+def outlets(result: Result, heads: int, batches: Sequence[int], probes: ProbeSet) -> list[Outlet]:
+    """Values that hold a result in one of the forms, from where it first appears on down."""
     found: list[Outlet] = []
     path: list[ir.Node] = []
-    value = product.output
+    value = result.value
     for _ in range(MAX_CHAIN):
         dtype = probes.first.dtype(value)
-        form = _outlet_form(product, path, value, heads, batches, probes)
-        if form is not None and dtype is not None:
+        form = _outlet_form(result, path, value, heads, batches, probes)
+        if form is not None and dtype is not None and not _shape_is_read(result.value, path):
             found.append(Outlet(value, form, dtype))
-        readers = [use.node for use in value.uses()]
-        if value.is_graph_output() or len(readers) != 1:
-            break
-        node = readers[0]
-        if not is_op(node, "Transpose", "Cast", *RESHAPES, *COPIES) or node.inputs[0] is not value:
+        node = _next_move(value)
+        if node is None:
             break
         path.append(node)
         value = node.outputs[0]
     return found
 
 
+def _next_move(value: ir.Value) -> ir.Node | None:
+    """The only reader of the content of `value`, if it just moves elements."""
+    readers = [use.node for use in value.uses() if not is_op(use.node, "Shape")]
+    if value.is_graph_output() or len(readers) != 1:
+        return None
+    node = readers[0]
+    moves = is_op(node, "Transpose", "Cast", *RESHAPES, *COPIES) and node.inputs[0] is value
+    return node if moves else None
+
+
+def _shape_is_read(value: ir.Value, path: Sequence[ir.Node]) -> bool:
+    """Whether a value that the outlet at the end of `path` would make superfluous is still needed for its shape."""
+    before = [value, *(node.outputs[0] for node in path)][: len(path)]
+    allowed = set(path)
+    return any(
+        not _only_feeds(use.node, allowed) for one in before for use in one.uses() if use.node not in allowed
+    )
+
+
+def _only_feeds(node: ir.Node, allowed: set[ir.Node]) -> bool:
+    """Everything computed from `node` ends in `allowed`."""
+    seen, pending = {node}, [node]
+    while pending:
+        current = pending.pop()
+        for output in current.outputs:
+            if output.is_graph_output():
+                return False
+            for use in output.uses():
+                if use.node in allowed or use.node in seen:
+                    continue
+                seen.add(use.node)
+                pending.append(use.node)
+                if len(seen) > MAX_READERS:
+                    return False
+    return all(list(output.uses()) for one in seen for output in one.outputs)
+
+
 def _outlet_form(
-    product: Product,
+    result: Result,
     path: Sequence[ir.Node],
     value: ir.Value,
     heads: int,
@@ -312,12 +422,13 @@ def _outlet_form(
 ) -> Form | None:
     common: set[Form] | None = None
     for probe, batch in zip(probes.probes, batches, strict=True):
-        shape = probe.shape(product.output)
+        shape = probe.shape(result.value)
         if shape is None or 0 in shape or batch == 0:
             continue
-        ordered = tuple(shape[axis] for axis in product.out_axes)
-        inverse = [product.out_axes.index(axis) for axis in range(len(shape))]
-        view: View | None = dense(ordered).transpose(inverse)
+        start = result.view(shape)
+        if start is None:
+            return None
+        view: View | None = start[0]
         for node in path:
             before, after = probe.shape(node.inputs[0]), probe.shape(node.outputs[0])
             if view is None or before is None or after is None:
@@ -325,7 +436,7 @@ def _outlet_form(
             view = step(view, node, before, after)
         if view is None:
             return None
-        forms = _written_forms(view, batch, heads, ordered[-2], ordered[-1])
+        forms = _written_forms(view, batch, heads, start[1], start[2])
         common = forms if common is None else common & forms
     return next((form for form in PREFERENCE if common and form in common), None)
 

@@ -15,7 +15,7 @@ such a meaning stays what it is, a bias added to the scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -104,8 +104,10 @@ class Plane:
         return self.probe.phase == 0
 
 
-def explain(step: Step, result: ir.Value, probes: ProbeSet) -> Meaning | Unexplained:
-    """The meaning of one mask step on scores of the shape of `result`."""
+def explain(
+    step: Step, scores_of: Callable[[Probe], Shape | None], probes: ProbeSet
+) -> Meaning | Unexplained:
+    """The meaning of one mask step; `scores_of` is the shape of the scores that it is applied to, per run."""
     assert step.value is not None
     runs = list(probes.probes)
     long = _long_run(step.value, probes)
@@ -113,7 +115,7 @@ def explain(step: Step, result: ir.Value, probes: ProbeSet) -> Meaning | Unexpla
         return long
     planes: list[Plane] = []
     for probe in (*runs, *((long,) if long else ())):
-        scores = probe.shape(result)
+        scores = scores_of(probe)
         if scores is None or 0 in scores:
             continue
         found = _visible(step, probe, scores)

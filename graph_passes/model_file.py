@@ -1,8 +1,10 @@
 """Reading and writing model files without touching the weights.
 
 Weights in external data stay on disk: loading maps nothing, and a saved model refers to the same data file. In another
-folder that file is hard-linked, or copied where links do not reach. Every file is written under a temporary name and
-renamed, so that a failure leaves neither half a model nor a stray data file.
+folder that file is copied. A hard link would save the space, and ONNX Runtime reads through it, but `onnx.load` and
+`onnx.checker` (1.23) refuse a data file with two links as a possible attack, in the *original* folder too; so links are
+made on request only. Every file is written under a temporary name and renamed, so that a failure leaves neither half a
+model nor a stray data file.
 """
 
 from __future__ import annotations
@@ -36,9 +38,13 @@ def load(path: str | os.PathLike[str]) -> ir.Model:
     try:
         proto = onnx.ModelProto.FromString(content)
     except DecodeError as error:
-        raise ModelFileError(f"{file}: expected an ONNX model, got something else or a truncated file") from error
+        raise ModelFileError(
+            f"{file}: expected an ONNX model, got something else or a truncated file"
+        ) from error
     if not proto.HasField("graph") or not proto.opset_import:
-        raise ModelFileError(f"{file}: expected an ONNX model, got a file of {len(content)} bytes without a graph")
+        raise ModelFileError(
+            f"{file}: expected an ONNX model, got a file of {len(content)} bytes without a graph"
+        )
     try:
         model = ir.serde.deserialize_model(proto)
     except Exception as error:  # onnx_ir passes on whatever a malformed field raises
@@ -49,10 +55,10 @@ def load(path: str | os.PathLike[str]) -> ir.Model:
     return model
 
 
-def save(model: ir.Model, path: str | os.PathLike[str], data_files: DataFiles = "link") -> None:
+def save(model: ir.Model, path: str | os.PathLike[str], data_files: DataFiles = "copy") -> None:
     """Write `model` to `path`, and its external data files beside it unless they are there already.
 
-    data_files: "link" makes a hard link and copies where that is not possible; "copy" always copies.
+    data_files: for another folder, "copy", or "link" for a hard link (a copy where the file system has none).
     Raises ModelFileError: the target cannot be written, a different data file is in the way, or the model without
     its external data exceeds the 2 GB of a protobuf. Nothing is left behind then.
     """
@@ -83,7 +89,9 @@ def _external(model: ir.Model) -> Iterator[ir.ExternalTensor]:
                 yield value.const_value
         for node in graph:
             for attribute in node.attributes.values():
-                if attribute.type == ir.AttributeType.TENSOR and isinstance(attribute.value, ir.ExternalTensor):
+                if attribute.type == ir.AttributeType.TENSOR and isinstance(
+                    attribute.value, ir.ExternalTensor
+                ):
                     yield attribute.value
 
 
@@ -104,7 +112,9 @@ def _check_data(file: Path, model: ir.Model) -> None:
         except OSError as error:
             raise ModelFileError(f"{file}: its external data {data} cannot be read: {_why(error)}") from error
         if size < end:
-            raise ModelFileError(f"{file}: its external data {data}: expected at least {end} bytes, got {size}")
+            raise ModelFileError(
+                f"{file}: its external data {data}: expected at least {end} bytes, got {size}"
+            )
 
 
 def _place_data(file: Path, location: str, source: Path, how: DataFiles, made: list[Path]) -> None:
@@ -112,12 +122,16 @@ def _place_data(file: Path, location: str, source: Path, how: DataFiles, made: l
     if inside.is_absolute() or ".." in inside.parts:
         if file.parent.resolve() == source.parent.resolve():
             return
-        raise ModelFileError(f"{file}: external data {location} lies outside the model's folder; move it there first")
+        raise ModelFileError(
+            f"{file}: external data {location} lies outside the model's folder; move it there first"
+        )
     target = file.parent / inside
     if target.exists():
         if target.samefile(source) or _is_copy(target, source):
             return
-        raise ModelFileError(f"{target}: is in the way, a different file than {source}; choose another folder")
+        raise ModelFileError(
+            f"{target}: is in the way, a different file than {source}; choose another folder"
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(target)
     made.append(temporary)

@@ -12,6 +12,7 @@ from typing import Final
 import onnx
 import onnx_ir as ir
 
+from .attention_op import decide_attention
 from .build import Builder, Names
 from .errors import GraphPassError
 from .fuse_attention import Format, node_name, rewrite
@@ -20,8 +21,8 @@ from .inside import hidden_candidates
 from .report import FuseOptions, FuseReport, SiteOptions, SiteReport
 from .scenarios import ProbeSet, make_probes
 from .schema import ATTRIBUTES, DOMAIN, PREFILL_ATTENTION, VERSION, Precision, rotatable
-from .sites import Declined, Site, find_sites
-from .values import attribute_float, attribute_int, attribute_string, label, source
+from .sites import AttentionNode, Declined, Found, Site, find_sites
+from .values import attribute_float, attribute_int, attribute_string, label
 
 __all__ = ["FuseOptions", "FuseReport", "SiteOptions", "SiteReport", "fuse_model", "inspect_model"]
 
@@ -36,7 +37,7 @@ class Run:
     options: FuseOptions
     names: Names | None = None
     probes: ProbeSet | None = None
-    found: list[Site | Declined] = field(default_factory=list)
+    found: list[Found] = field(default_factory=list)
     decided: list[Fusion | Declined] = field(default_factory=list)
     formats: dict[int, tuple[Format, tuple[str, ...]]] = field(default_factory=dict)
     node_names: dict[int, str] = field(default_factory=dict)
@@ -83,12 +84,20 @@ def judge(run: Run) -> None:
     """Decide each candidate; its number format and its name come along."""
     assert run.probes is not None and run.names is not None
     for at, candidate in enumerate(run.found):
-        decision = candidate if isinstance(candidate, Declined) else decide(candidate, run.probes)
+        decision = _decision(candidate, run.probes)
         run.decided.append(decision)
         if isinstance(decision, Fusion):
-            name = run.names.new(node_name(decision.site.softmax))
+            name = run.names.new(node_name(decision))
             run.node_names[at] = name
             run.formats[at] = number_format(decision, run.options.for_site(name))
+
+
+def _decision(candidate: Found, probes: ProbeSet) -> Fusion | Declined:
+    if isinstance(candidate, Site):
+        return decide(candidate, probes)
+    if isinstance(candidate, AttentionNode):
+        return decide_attention(candidate.node, candidate.where, probes)
+    return candidate
 
 
 def fuse(run: Run) -> None:
@@ -203,12 +212,12 @@ def _described(fusion: Fusion, fmt: Format, notes: tuple[str, ...], name: str) -
     return SiteReport(
         "fusible",
         name,
-        fusion.site.softmax.op_type,
-        graph=fusion.site.where,
+        fusion.head.op_type,
+        graph=fusion.where,
         num_heads=fusion.query.heads,
         kv_num_heads=fusion.kv_heads,
         head_dim=fusion.query.head_dim,
-        v_head_dim=fusion.value.new.head_dim,
+        v_head_dim=fusion.operands.value.new.head_dim,
         mask=mask_words(fusion),
         is_causal=structure.is_causal,
         causal_alignment=structure.alignment,
@@ -234,7 +243,9 @@ def _fused_already(node: ir.Node) -> SiteReport:
         return attribute_string(node, name, str(ATTRIBUTES[name].default))
 
     inputs = list(node.inputs) + [None] * 11
-    words = ["causal" if word("causal_alignment") == "bottom_right" else "causal (top left)"] * number("is_causal")
+    words = ["causal" if word("causal_alignment") == "bottom_right" else "causal (top left)"] * number(
+        "is_causal"
+    )
     words += ["window"] * (number("window_left") >= 0) + ["key mask"] * (inputs[5] is not None)
     words += ["bias"] * (inputs[6] is not None) + ["sinks"] * (inputs[10] is not None)
     scale = node.attributes.get("scale")

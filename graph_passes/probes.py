@@ -23,7 +23,9 @@ from .values import BUFFER_BYTES, LEARNED_OPS, Array, constant, is_op, standard,
 EAGER_ELEMENTS: Final = 1 << 16
 RESOLVE_ELEMENTS: Final = 1 << 26
 KEEP_ELEMENTS: Final = 1 << 20
-RANDOM_OPS: Final = frozenset({"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli"})
+RANDOM_OPS: Final = frozenset(
+    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli"}
+)
 
 
 # Visibility patterns of 0/1 inputs, as functions of the length. Row 0 of a batch is always `ones`.
@@ -138,7 +140,9 @@ class Probe:
     def _run_into(self, local: dict[ir.Value, Array | None], node: ir.Node) -> None:
         inputs = [None if one is None else local[one] for one in node.inputs]
         size = math.prod(self.fact(node.outputs[0]).shape or (0,))
-        complete = all(data is not None for one, data in zip(node.inputs, inputs, strict=True) if one is not None)
+        complete = all(
+            data is not None for one, data in zip(node.inputs, inputs, strict=True) if one is not None
+        )
         found = self.evaluator.run(node, inputs) if complete and size <= RESOLVE_ELEMENTS else None
         for at, output in enumerate(node.outputs):
             local[output] = None if found is None or at >= len(found) else found[at]
@@ -224,7 +228,10 @@ def _agreed(
     """Output shapes of an If that all branches agree on; of any other node with bodies nothing is known."""
     result: list[tuple[Shape | None, ir.DataType | None]] = []
     for at in range(len(node.outputs)):
-        facts = {(f.shape, f.dtype) for f in (probe.fact(body.outputs[at]) for body in bodies if at < len(body.outputs))}
+        facts = {
+            (f.shape, f.dtype)
+            for f in (probe.fact(body.outputs[at]) for body in bodies if at < len(body.outputs))
+        }
         result.append(next(iter(facts)) if len(facts) == 1 and is_op(node, "If") else (None, None))
     return result
 

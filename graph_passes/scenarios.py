@@ -40,6 +40,7 @@ SCENARIOS: Final = (
     Scenario(2, (6, 10, 9, 12), (3, 2, 5, 4)),
 )
 
+
 @dataclass(frozen=True)
 class Number:
     """A constant; `slack` is the relative error its type may have given it."""
@@ -122,7 +123,9 @@ class ProbeSet:
     def _run_long(self, keys: int) -> Probe | None:
         kinds = self.lengths.kinds
         free = self.lengths.free
-        grown = [name for name in free if kinds[name] == "past"] or [name for name in free if kinds[name] == "tokens"]
+        grown = [name for name in free if kinds[name] == "past"] or [
+            name for name in free if kinds[name] == "tokens"
+        ]
         if not grown:
             return None
         numbers = {name: 1 if kinds[name] == "batch" else 3 + at for at, name in enumerate(free)}

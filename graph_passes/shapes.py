@@ -64,13 +64,30 @@ BROADCAST: Final = COMPARISONS | frozenset(
 SAME_AS_FIRST: Final = frozenset(
     {"Identity", "Neg", "Abs", "Sqrt", "Reciprocal", "Exp", "Log", "Erf", "Tanh", "Sigmoid", "Relu", "Gelu"}
     | {"Softmax", "LogSoftmax", "Cos", "Sin", "Clip", "Dropout", "LayerNormalization", "RMSNormalization"}
-    | {"SimplifiedLayerNormalization", "CumSum", "Trilu", "Floor", "Ceil", "Round", "Sign", "Cast", "CastLike"}
+    | {
+        "SimplifiedLayerNormalization",
+        "CumSum",
+        "Trilu",
+        "Floor",
+        "Ceil",
+        "Round",
+        "Sign",
+        "Cast",
+        "CastLike",
+    }
     | {"ScatterND", "ScatterElements", "RotaryEmbedding", "LeakyRelu", "Elu", "HardSwish", "Softplus", "Not"}
     | {"IsNaN", "IsInf"}
 )
 # com.microsoft operators whose first output has the shape of the first input.
 CONTRIB_SAME_AS_FIRST: Final = frozenset(
-    {"SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "BiasGelu", "QuickGelu", "FastGelu", "Gelu"}
+    {
+        "SkipLayerNormalization",
+        "SkipSimplifiedLayerNormalization",
+        "BiasGelu",
+        "QuickGelu",
+        "FastGelu",
+        "Gelu",
+    }
     | {"RotaryEmbedding", "MoE", "QMoE", "SimplifiedLayerNormalization"}
 )
 
@@ -186,7 +203,9 @@ def shape_slice(node: ir.Node, shape: Shape) -> Shape:
 
 
 def _range(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
-    numbers = [None if fact.data is None or fact.data.size != 1 else float(fact.data.item()) for fact in facts]
+    numbers = [
+        None if fact.data is None or fact.data.size != 1 else float(fact.data.item()) for fact in facts
+    ]
     start, limit, delta = numbers
     if start is None or limit is None or delta is None or delta == 0:
         return [None]
@@ -263,7 +282,9 @@ def anonymous_proto(node: ir.Node) -> onnx.NodeProto:
     return proto
 
 
-def _by_onnx(node: ir.Node, facts: Sequence[Fact], opset: int) -> list[tuple[Shape | None, ir.DataType | None]]:
+def _by_onnx(
+    node: ir.Node, facts: Sequence[Fact], opset: int
+) -> list[tuple[Shape | None, ir.DataType | None]]:
     nothing: list[tuple[Shape | None, ir.DataType | None]] = [(None, None)] * len(node.outputs)
     schema = _schema(node.op_type, opset)
     if schema is None:
@@ -281,8 +302,12 @@ def _by_onnx(node: ir.Node, facts: Sequence[Fact], opset: int) -> list[tuple[Sha
             data[f"i{at}"] = onnx.numpy_helper.from_array(np.ascontiguousarray(fact.data), f"i{at}")
     imports = [onnx.helper.make_opsetid("", opset)]
     try:
-        found = shape_inference.infer_node_outputs(schema, anonymous_proto(node), types, data, opset_imports=imports)
-    except Exception:  # onnx raises several unrelated classes for shapes that do not fit; unknown is the safe answer
+        found = shape_inference.infer_node_outputs(
+            schema, anonymous_proto(node), types, data, opset_imports=imports
+        )
+    except (
+        Exception
+    ):  # onnx raises several unrelated classes for shapes that do not fit; unknown is the safe answer
         return nothing
     result: list[tuple[Shape | None, ir.DataType | None]] = []
     for at in range(len(node.outputs)):
@@ -307,7 +332,10 @@ def infer(
         return _by_onnx(node, facts, opset) if standard(node) else [(None, None)] * len(node.outputs)
     first = rule(node, facts, conflicts)[0]
     rest: list[tuple[Shape | None, ir.DataType | None]] = [(None, None)] * (len(node.outputs) - 1)
-    if node.op_type in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization") and len(node.outputs) > 3:
+    if (
+        node.op_type in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
+        and len(node.outputs) > 3
+    ):
         rest[2] = (first, facts[0].dtype)  # output 3 is the sum that goes on as the residual
     return [(first, output_dtype(node, facts)), *rest]
 

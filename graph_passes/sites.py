@@ -91,7 +91,19 @@ class Declined:
     where: str
 
 
-def find_sites(graph: ir.Graph, probes: ProbeSet, where: str = "") -> Iterator[Site | Declined]:
+@dataclass(frozen=True)
+class AttentionNode:
+    """An attention that already is one operator, of the standard or of a runtime."""
+
+    node: ir.Node
+    where: str
+
+
+CONTRIB: Final = frozenset({"Attention", "MultiHeadAttention", "GroupQueryAttention"})
+Found = Site | AttentionNode | Declined
+
+
+def find_sites(graph: ir.Graph, probes: ProbeSet, where: str = "") -> Iterator[Found]:
     """All attention candidates of `graph` and of the bodies inside it, in graph order."""
     for node in graph:
         for attribute in node.attributes.values():
@@ -101,6 +113,10 @@ def find_sites(graph: ir.Graph, probes: ProbeSet, where: str = "") -> Iterator[S
             found = _site(node, graph, probes, where)
             if found is not None:
                 yield found
+        elif is_op(node, "Attention"):
+            yield AttentionNode(node, where)
+        elif node.domain == "com.microsoft" and node.op_type in CONTRIB:
+            yield Declined(node, node, f"{node.op_type} of com.microsoft is not read by this version", where)
 
 
 def bodies(attribute: ir.Attr) -> tuple[ir.Graph, ...]:
@@ -293,7 +309,9 @@ def _trace_values(softmax: ir.Node, probes: ProbeSet, sinks: bool) -> Product | 
     for _ in range(MAX_STEPS):
         readers = [use.node for use in value.uses() if not is_op(use.node, "Shape")]
         if value.is_graph_output():
-            return Obstacle(value.producer() or softmax, f"the probabilities {value.name} are an output of the model")
+            return Obstacle(
+                value.producer() or softmax, f"the probabilities {value.name} are an output of the model"
+            )
         guard = _nan_guard(value, readers, probes)
         if guard is not None:
             value = guard.outputs[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -56,7 +57,19 @@ def constant(value: ir.Value | None, limit: int = SMALL_BYTES) -> Array | None:
     held = tensor(value)
     if held is None or held.dtype == ir.DataType.STRING or held.nbytes > limit:
         return None
-    return np.asarray(held.numpy())
+    return _read(held) if isinstance(held, ir.ExternalTensor) else np.asarray(held.numpy())
+
+
+def _read(held: ir.ExternalTensor) -> Array | None:
+    """Data of an external tensor. onnx_ir refuses data files that are links, which model caches are made of; nothing
+    is executed or written here, so a link does no harm."""
+    if held.dtype.bitwidth < 8:
+        return None
+    with Path(held.path).open("rb") as stream:
+        stream.seek(held.offset or 0)
+        content = stream.read(held.nbytes)
+    shape = tuple(int(length) for length in held.shape.numpy())
+    return np.frombuffer(content, held.dtype.numpy()).reshape(shape)
 
 
 def attribute_int(node: ir.Node, name: str, default: int) -> int:

@@ -91,7 +91,10 @@ class View:
         if len(repeats) != len(self.dims):
             return None
         return View(
-            tuple(atoms if times == 1 else ((times, 0), *atoms) for times, atoms in zip(repeats, self.dims, strict=True))
+            tuple(
+                atoms if times == 1 else ((times, 0), *atoms)
+                for times, atoms in zip(repeats, self.dims, strict=True)
+            )
         )
 
 

@@ -1,0 +1,207 @@
+"""Choosing query, key, value and output for one fused node: one layout, one type, matching head counts.
+
+Preferred is the layout that leaves the fewest nodes in the graph. Where the graph has no common layout, Transposes (and
+for products of rank 3 a split of the first axis) make one; the site is fused either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import onnx_ir as ir
+
+from .kv_cache import Cache, cache_of
+from .layouts import (
+    BHSD,
+    BSHD,
+    PREFERENCE,
+    Candidate,
+    Form,
+    Outlet,
+    Result,
+    candidates,
+    flat_heads,
+    lead_lengths,
+    outlets,
+    placed_by,
+    raw_candidate,
+)
+from .products import Product
+from .scenarios import ProbeSet
+from .sites import Obstacle
+from .values import source
+
+TYPES: Final = (ir.DataType.BFLOAT16, ir.DataType.FLOAT16, ir.DataType.FLOAT)  # narrowest first
+
+
+@dataclass(frozen=True)
+class Side:
+    """Keys or values: the tensor to read, and the cache it is appended to."""
+
+    new: Candidate
+    cache: Cache | None = None
+
+
+@dataclass(frozen=True)
+class Operands:
+    """What one fused node reads and where its output goes."""
+
+    query: Candidate
+    key: Side
+    value: Side
+    outlet: Outlet
+
+
+@dataclass(frozen=True)
+class Choices:
+    """All ways to read each operand, nearest first."""
+
+    queries: Sequence[Candidate]
+    keys: Sequence[Candidate]
+    values: Sequence[Candidate]
+    result: Result
+
+    def lacking(self) -> str:
+        pairs = (("query", self.queries), ("key", self.keys), ("value", self.values))
+        return next((name for name, found in pairs if not found), "")
+
+
+def of_products(scores: Product, values: Product, probes: ProbeSet) -> Operands | Obstacle:
+    """Operands of Q x K^T and P x V."""
+    swapped = (*values.rhs_axes[:-2], values.rhs_axes[-1], values.rhs_axes[-2])
+    raw = (
+        (scores.lhs, scores.lhs_axes, lead_lengths(scores), True),
+        (scores.rhs, scores.rhs_axes, lead_lengths(scores), True),
+        (values.rhs, swapped, lead_lengths(values), False),
+    )
+    found = [candidates(value, placed_by(axes), lead, probes, scales) for value, axes, lead, scales in raw]
+    result = Result(values.output, values.out_axes)
+    direct = choose(Choices(*found, result), probes)
+    if direct is not None:
+        return direct
+    batches = _batches(found, probes)
+    made: list[list[Candidate]] = []
+    for (value, axes, lead, _), have in zip(raw, found, strict=True):
+        ways = [one for one in have if one.form == BHSD] + [
+            one.transposed() for one in have if one.form == BSHD
+        ]
+        one = raw_candidate(value, axes, lead, batches, probes)
+        made.append(ways + ([one] if one is not None and not ways else []))
+    choices = Choices(*made, result)
+    flat = len(values.out_axes) == 3
+    outlet = _flat_outlet(values, made[0], batches, probes) if flat else None
+    indirect = choose(choices, probes, outlet)
+    if indirect is not None:
+        return indirect
+    lacking = choices.lacking()
+    if lacking:
+        value = {"query": scores.lhs, "key": scores.rhs, "value": values.rhs}[lacking]
+        return Obstacle(
+            source(value) or scores.node,
+            f"the {lacking} tensor is not a (batch, heads, length, head_dim) reading of any value",
+        )
+    return Obstacle(scores.node, "query, key and value have no layout, head count and type in common")
+
+
+def _batches(found: Sequence[Sequence[Candidate]], probes: ProbeSet) -> tuple[int, ...]:
+    """Batch length per run: from an operand that tells it, else the batch of the model's inputs."""
+    for ways in found:
+        for one in ways:
+            if one.heads > 1 or one.repeat > 1:
+                return one.batches
+    return tuple(probe.lengths.get("batch", 0) for probe in probes.probes)
+
+
+def _flat_outlet(
+    values: Product, queries: Sequence[Candidate], batches: Sequence[int], probes: ProbeSet
+) -> Outlet | None:
+    """The product's own (B*H, S, D) output, when no value below it has one of the forms."""
+    dtype = probes.first.dtype(values.output)
+    ordered = values.out_axes == (0, 1, 2)
+    heads = {one.heads for one in queries}
+    if dtype is None or not ordered or flat_heads(values.output, 0, batches, probes) not in heads:
+        return None
+    return Outlet(values.output, BHSD, dtype, flat=True)
+
+
+def choose(choices: Choices, probes: ProbeSet, fallback: Outlet | None = None) -> Operands | None:
+    """The best combination, or None. `fallback` is used where the output has no outlet in the common form."""
+    caches = _caches(choices, probes)
+    for form in PREFERENCE:
+        for dtype in TYPES:
+            for query in _last(one for one in choices.queries if one.repeat == 1 and _is(one, form, dtype)):
+                sides = _sides(query, choices, caches, form, dtype)
+                if sides is None:
+                    continue
+                outlet = _outlet(choices.result, query, form, probes) or (fallback if form == BHSD else None)
+                if outlet is not None:
+                    return Operands(query, *sides, outlet)
+    return None
+
+
+def _is(one: Candidate, form: Form, dtype: ir.DataType) -> bool:
+    return one.form == form and one.dtype == dtype
+
+
+def _last(found: Iterable[Candidate]) -> list[Candidate]:
+    """The candidate farthest from the product, which leaves the fewest nodes behind."""
+    return list(found)[-1:]
+
+
+Caches = tuple[tuple[Candidate, Cache], tuple[Candidate, Cache]]
+
+
+def _caches(choices: Choices, probes: ProbeSet) -> Caches | None:
+    """The caches of keys and values, if both have one with the same heads."""
+    pairs: list[list[tuple[Candidate, Cache]]] = []
+    for ways in (choices.keys, choices.values):
+        pairs.append(
+            [(one, cache) for one in ways if one.prepare is None and (cache := cache_of(one, probes))]
+        )
+    for key in pairs[0]:
+        for value in pairs[1]:
+            if key[0].heads == value[0].heads:
+                return key, value
+    return None
+
+
+def _sides(
+    query: Candidate, choices: Choices, caches: Caches | None, form: Form, dtype: ir.DataType
+) -> tuple[Side, Side] | None:
+    if caches is not None:
+        cached = list(_cached(query, caches, form, dtype))
+        if len(cached) == 2 and query.head_dim == cached[0].new.head_dim:
+            return cached[0], cached[1]
+    keys = [one for one in choices.keys if _is(one, form, dtype) and _belongs(one, query)]
+    values = [one for one in choices.values if _is(one, form, dtype) and _belongs(one, query)]
+    for heads in sorted({one.heads for one in keys}):
+        key = _last(one for one in keys if one.heads == heads and one.head_dim == query.head_dim)
+        value = _last(one for one in values if one.heads == heads)
+        if key and value:
+            return Side(key[0]), Side(value[0])
+    return None
+
+
+def _cached(query: Candidate, caches: Caches, form: Form, dtype: ir.DataType) -> Iterator[Side]:
+    for whole, cache in caches:
+        new = _last(one for one in cache.new if _is(one, form, dtype))
+        if new and _belongs(whole, query):
+            # Factors between the cache and the product stay; those on the new keys are stored in the cache.
+            yield Side(replace(new[0], scale=whole.scale, slack=whole.slack), cache)
+
+
+def _belongs(one: Candidate, query: Candidate) -> bool:
+    """Same batch in every run, and its heads repeat up to the query's."""
+    same = all(
+        left == right or 0 in (left, right) for left, right in zip(one.batches, query.batches, strict=True)
+    )
+    return same and one.heads * one.repeat == query.heads
+
+
+def _outlet(result: Result, query: Candidate, form: Form, probes: ProbeSet) -> Outlet | None:
+    """The last place the output fits, of the query's type if there is one."""
+    found = [one for one in outlets(result, query.heads, query.batches, probes) if one.form == form]
+    same = [one for one in found if one.dtype == query.dtype]
+    return (same or found or [None])[-1]
