@@ -12,7 +12,6 @@ from .masks import KeyMask
 from .sites import Step
 from .values import Array
 
-
 # A mask step, the type of its tensor, and the head count when that tensor is (B*H, queries, keys) (else 0).
 Term = tuple[Step, ir.DataType | None, int]
 

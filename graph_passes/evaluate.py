@@ -28,7 +28,7 @@ def _gather_nd(node: ir.Node, inputs: Sequence[Array]) -> Array | None:
 
 
 def _gather(node: ir.Node, inputs: Sequence[Array]) -> Array | None:
-    return np.asarray(np.take(inputs[0], inputs[1], axis=attribute_int(node, "axis", 0)))
+    return np.asarray(np.take(inputs[0], inputs[1].astype(np.int64), axis=attribute_int(node, "axis", 0)))
 
 
 def _concat(node: ir.Node, inputs: Sequence[Array]) -> Array | None:

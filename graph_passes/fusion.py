@@ -192,7 +192,7 @@ def _square(scores: Callable[[Probe], Shape | None], probes: ProbeSet) -> bool:
 
 def _joined(left: Structure, right: Structure, square: bool) -> Structure | None:
     """Both structures at once."""
-    if left == FULL or left == right:
+    if left in (FULL, right):
         return right
     if right == FULL:
         return left

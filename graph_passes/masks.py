@@ -28,7 +28,7 @@ from .scenarios import ProbeSet
 from .schema import Alignment
 from .shapes import Shape
 from .sites import HIDDEN, Step
-from .values import Array, is_op, tensor
+from .values import is_op, tensor
 
 Bools = npt.NDArray[np.bool_]
 MAX_CONE: Final = 4096
@@ -37,12 +37,9 @@ MAX_CONE: Final = 4096
 MAX_PLANE: Final = 1 << 25
 MARGIN: Final = 8
 # Operators whose constant operand may be a length: a window, a chunk, a diagonal.
-LENGTH_OPS: Final = ("Add", "Sub", "Mul", "Div", "Mod", "Min", "Max", "Clip", "Trilu", "Range") + (
-    "Greater",
-    "GreaterOrEqual",
-    "Less",
-    "LessOrEqual",
-    "Equal",
+LENGTH_OPS: Final = (
+    *("Add", "Sub", "Mul", "Div", "Mod", "Min", "Max", "Clip", "Trilu", "Range"),
+    *("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"),
 )
 
 

@@ -78,7 +78,7 @@ def of_products(scores: Product, values: Product, probes: ProbeSet) -> Operands 
     )
     found = [candidates(value, placed_by(axes), lead, probes, scales) for value, axes, lead, scales in raw]
     result = Result(values.output, values.out_axes)
-    direct = choose(Choices(*found, result), probes)
+    direct = choose(Choices(found[0], found[1], found[2], result), probes)
     if direct is not None:
         return direct
     batches = _batches(found, probes)
@@ -89,7 +89,7 @@ def of_products(scores: Product, values: Product, probes: ProbeSet) -> Operands 
         ]
         one = raw_candidate(value, axes, lead, batches, probes)
         made.append(ways + ([one] if one is not None and not ways else []))
-    choices = Choices(*made, result)
+    choices = Choices(made[0], made[1], made[2], result)
     flat = len(values.out_axes) == 3
     outlet = _flat_outlet(values, made[0], batches, probes) if flat else None
     indirect = choose(choices, probes, outlet)
@@ -204,4 +204,5 @@ def _outlet(result: Result, query: Candidate, form: Form, probes: ProbeSet) -> O
     """The last place the output fits, of the query's type if there is one."""
     found = [one for one in outlets(result, query.heads, query.batches, probes) if one.form == form]
     same = [one for one in found if one.dtype == query.dtype]
-    return (same or found or [None])[-1]
+    best = same or found
+    return best[-1] if best else None

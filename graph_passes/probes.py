@@ -199,9 +199,9 @@ def _run_node(probe: Probe, node: ir.Node, conflicts: Conflicts) -> None:
         if shape is not None and math.prod(shape) <= EAGER_ELEMENTS:
             found = probe.evaluator.run(node, [fact.data for fact in facts])
             if found is not None and len(found) == len(node.outputs):
-                for output, data in zip(node.outputs, found, strict=True):
-                    dtype = shapes[0][1] if len(found) == 1 and shapes[0][1] else _dtype_of(data)
-                    probe.facts[output] = Fact(data.shape, dtype, data, constant=fixed)
+                for output, result in zip(node.outputs, found, strict=True):
+                    dtype = shapes[0][1] if len(found) == 1 and shapes[0][1] else _dtype_of(result)
+                    probe.facts[output] = Fact(result.shape, dtype, result, constant=fixed)
                 return
             probe.failures += 1
             knowable = False

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -265,7 +265,7 @@ def output_dtype(node: ir.Node, facts: Sequence[Fact]) -> ir.DataType | None:
     return facts[0].dtype if facts else None
 
 
-@lru_cache(maxsize=None)
+@cache
 def _schema(op_type: str, opset: int) -> onnx.defs.OpSchema | None:
     try:
         return onnx.defs.get_schema(op_type, opset, "")

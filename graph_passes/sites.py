@@ -320,9 +320,7 @@ def _trace_values(softmax: ir.Node, probes: ProbeSet, sinks: bool) -> Product | 
             names = ", ".join(label(node) for node in readers) or "nothing"
             return Obstacle(readers[-1] if readers else softmax, f"the probabilities are read by {names}")
         node = readers[0]
-        if is_op(node, *NOOPS):
-            value = node.outputs[0]
-        elif is_op(node, *RESHAPES) and probes.same_tail(value, node.outputs[0]):
+        if is_op(node, *NOOPS) or (is_op(node, *RESHAPES) and probes.same_tail(value, node.outputs[0])):
             value = node.outputs[0]
         elif sinks and not sliced and _drops_last_column(node, value, probes):
             value, sliced = node.outputs[0], True

@@ -43,6 +43,6 @@ def remove_dead(candidates: Iterable[ir.Node]) -> int:
                 pending.append(producer)
             elif value.is_initializer() and _unread(value) and not value.is_graph_input():
                 owner = value.graph
-                if owner is not None and value.name in owner.initializers:
+                if owner is not None and value.name is not None and value.name in owner.initializers:
                     del owner.initializers[value.name]
     return removed
