@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
-from .fusion import Fusion, bias_obstacle, masking_of, usual_or
+from .fusion import Fusion, masking_obstacle, masking_of, usual_or
 from .layouts import Candidate, Place, Result, candidates
 from .masks import FULL, Structure
 from .operands import Choices, Operands, choose
@@ -68,7 +68,7 @@ def _decide(node: ir.Node, where: str, probes: ProbeSet) -> Fusion | Obstacle:
     masking = masking_of(_mask_steps(node, probes), given, probes, at=lambda step: scores)
     if isinstance(masking, Obstacle):
         return masking
-    problem = bias_obstacle(masking.biases, lambda step: scores, operands.query, probes)
+    problem = masking_obstacle(masking, lambda step: scores, node, operands.query, probes)
     if problem is not None:
         return problem
     scale = None

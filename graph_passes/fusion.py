@@ -89,7 +89,7 @@ def decide(site: Site, probes: ProbeSet) -> Fusion | Declined:
     if isinstance(masking, Obstacle):
         return decline(masking)
     query, key = operands.query, operands.key.new
-    problem = bias_obstacle(masking.biases, scores_at, query, probes)
+    problem = masking_obstacle(masking, scores_at, site.softmax, query, probes)
     if problem is not None:
         return decline(problem)
     sinks = None
@@ -202,11 +202,17 @@ def _joined(left: Structure, right: Structure, square: bool) -> Structure | None
     return Structure(left.is_causal or right.is_causal, left.alignment, min(windows, default=-1))
 
 
-def bias_obstacle(
-    biases: Sequence[Step], at: ScoresAt, query: Candidate, probes: ProbeSet
+def masking_obstacle(
+    masking: Masking, at: ScoresAt, node: ir.Node, query: Candidate, probes: ProbeSet
 ) -> Obstacle | None:
-    """Why a bias cannot be an input of the operator: it has to broadcast to (B, Hq, Sq, keys)."""
-    for step in biases:
+    """Why masks cannot be inputs of the operator: a key mask has one row per batch row of `query`, a bias broadcasts
+    to (B, Hq, Sq, keys)."""
+    for mask in masking.key_masks:
+        for probe, batch in zip(probes.probes, query.batches, strict=True):
+            shape = probe.shape(mask.value)
+            if batch and shape is not None and shape[0] != batch:
+                return Obstacle(node, f"the key mask has {shape[0]} rows where the batch is {batch}")
+    for step in masking.biases:
         for probe, batch in zip(probes.probes, query.batches, strict=True):
             bias, scores = probe.shape(step.value), at(step)(probe)
             if scores is None or batch == 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Final
 
 import onnx_ir as ir
@@ -129,15 +130,19 @@ def _flat_outlet(
 def choose(choices: Choices, probes: ProbeSet, fallback: Outlet | None = None) -> Operands | None:
     """The best combination, or None. `fallback` is used where the output has no outlet in the common form."""
     caches = _caches(choices, probes)
-    for form in PREFERENCE:
-        for dtype in TYPES:
-            for query in _last(one for one in choices.queries if one.repeat == 1 and _is(one, form, dtype)):
-                sides = _sides(query, choices, caches, form, dtype)
-                if sides is None:
-                    continue
-                outlet = _outlet(choices.result, query, form, probes) or (fallback if form == BHSD else None)
-                if outlet is not None:
-                    return Operands(query, *sides, outlet)
+    # (B*H, S, D) also reads as B*H batches of one head, which no mask of B rows fits: most heads first.
+    counts = sorted({one.heads for one in choices.queries}, reverse=True)
+    for heads, form, dtype in product(counts, PREFERENCE, TYPES):
+        fitting = (
+            one for one in choices.queries if one.repeat == 1 and one.heads == heads and _is(one, form, dtype)
+        )
+        for query in _last(fitting):
+            sides = _sides(query, choices, caches, form, dtype)
+            if sides is None:
+                continue
+            outlet = _outlet(choices.result, query, form, probes) or (fallback if form == BHSD else None)
+            if outlet is not None:
+                return Operands(query, *sides, outlet)
     return None
 
 

@@ -223,6 +223,21 @@ def _attention_contrib(node: ir.Node, facts: Sequence[Fact], conflicts: Conflict
     return [None if packed else facts[0].shape]
 
 
+def _attention(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
+    query, key, value = (facts[at].shape for at in range(3))
+    mask = facts[3].shape if len(facts) > 3 else None
+    past = facts[4].shape if len(facts) > 4 else None
+    if query is None or key is None or value is None:
+        return [None]
+    keys = key[-2] + (past[-2] if past else 0)
+    if mask and mask[-1] not in (1, keys):
+        conflicts.append(Conflict(node, *sorted((mask[-1], keys))))
+    if len(query) == 4:
+        return [(*query[:3], value[3])]
+    heads, kv_heads = attribute_int(node, "q_num_heads", 1), attribute_int(node, "kv_num_heads", 1)
+    return [(*query[:2], value[2] // kv_heads * heads)]
+
+
 def _zyfa_attention(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
     query, value = facts[0].shape, facts[2].shape
     if query is None or value is None:
@@ -248,6 +263,7 @@ RULES: Final[dict[tuple[str, str], Rule]] = {
     ("", "Gather"): _gather,
     ("", "Shape"): _shape,
     ("", "Range"): _range,
+    ("", "Attention"): _attention,
     (DOMAIN, PREFILL_ATTENTION): _zyfa_attention,
 }
 
