@@ -21,7 +21,18 @@ TYPES = {
     "int64": (np.int64, None, TensorProto.INT64),
 }
 BY_DTYPE = {np.dtype(dtype): (carrier, code) for dtype, carrier, code in TYPES.values()}
-INPUTS = ("query", "key", "value", "past_key", "past_value", "key_mask", "attn_bias", "q_scale", "k_scale", "v_scale")
+INPUTS = (
+    "query",
+    "key",
+    "value",
+    "past_key",
+    "past_value",
+    "key_mask",
+    "attn_bias",
+    "q_scale",
+    "k_scale",
+    "v_scale",
+)
 ROWS = 3
 
 
@@ -31,11 +42,15 @@ def session(inputs, outputs, attributes, op="ZyfaPrefillAttention", order=INPUTS
     while names and not names[-1]:
         names.pop()
     first, *others = outputs
-    node = helper.make_node(op, names, [first, *[""] * skipped, *others], domain="ai.zyfa", name="node", **attributes)
+    node = helper.make_node(
+        op, names, [first, *[""] * skipped, *others], domain="ai.zyfa", name="node", **attributes
+    )
     values = [helper.make_tensor_value_info(n, BY_DTYPE[a.dtype][1], a.shape) for n, a in inputs.items()]
     results = [helper.make_tensor_value_info(n, code, None) for n, code in outputs.items()]
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.zyfa", 1)]
-    model = helper.make_model(helper.make_graph([node], "g", values, results), opset_imports=opsets, ir_version=10)
+    model = helper.make_model(
+        helper.make_graph([node], "g", values, results), opset_imports=opsets, ir_version=10
+    )
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.register_custom_ops_library(sys.argv[1])
@@ -58,7 +73,10 @@ def from_value(value):
 
 def run(inputs, outputs, attributes, **kwargs):
     built = session(inputs, outputs, attributes, **kwargs)
-    return [from_value(v) for v in built.run_with_ort_values(list(outputs), {n: to_value(a) for n, a in inputs.items()})]
+    return [
+        from_value(v)
+        for v in built.run_with_ort_values(list(outputs), {n: to_value(a) for n, a in inputs.items()})
+    ]
 
 
 def uniform(dtype):
@@ -73,7 +91,9 @@ def report(name, check):
     except Exception as error:
         print(f"{name}: {' '.join(str(error).split())}")
         return
-    print(f"{name}: {'right' if np.allclose(got, wanted, atol=1e-6) else f'expected {wanted}, got {got.tolist()}'}")
+    print(
+        f"{name}: {'right' if np.allclose(got, wanted, atol=1e-6) else f'expected {wanted}, got {got.tolist()}'}"
+    )
 
 
 def main():
@@ -96,7 +116,10 @@ def main():
     masked = {**uniform(np.float32), "key_mask": np.array([[0, 1, 1]])}
     report("key mask after absent inputs", lambda: (run(masked, {"output": 1}, {})[0].ravel(), [0, 1, 1.5]))
     cached = uniform(np.float32)
-    cached |= {"past_key": np.zeros((1, 1, 1, 4), np.float32), "past_value": np.full((1, 1, 1, 1), 3, np.float32)}
+    cached |= {
+        "past_key": np.zeros((1, 1, 1, 4), np.float32),
+        "past_value": np.full((1, 1, 1, 1), 3, np.float32),
+    }
     outputs = {"output": 1, "present_key": 1, "present_value": 1, "lse": 1}
     report("present value", lambda: (run(cached, outputs, {})[2].ravel(), [3, 0, 1, 2]))
     wanted = {"output": 1, "lse": 1}
@@ -106,7 +129,9 @@ def main():
     quantise = {"op": "ZyfaQuantizeFp8", "order": ("x",)}
     report("quantise", lambda: (run(x, codes, {}, **quantise)[0].ravel(), [448, -1]))
     hadamard = {"op": "ZyfaHadamard", "order": ("x",)}
-    report("hadamard", lambda: (run(x, {"y": 1}, {}, **hadamard)[0].ravel(), np.array([447, 449]) / np.sqrt(2)))
+    report(
+        "hadamard", lambda: (run(x, {"y": 1}, {}, **hadamard)[0].ravel(), np.array([447, 449]) / np.sqrt(2))
+    )
 
 
 if __name__ == "__main__":

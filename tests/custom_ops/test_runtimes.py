@@ -76,6 +76,8 @@ def test_a_runtime_that_is_too_old_is_refused_in_words():
     """1.17 lacks what the library needs; the message says which versions it takes and which this is."""
     python = python_with("onnxruntime==1.17.3")
     subprocess.run([python, "-m", "pip", "install", "-q", "numpy<2"], check=True)
-    done = subprocess.run([python, PROBE, zyfa_ort.library_path()], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, PROBE, zyfa_ort.library_path()], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert "built for ONNX Runtime 1.18 to 1.27 and later, this is 1.17.3; upgrade onnxruntime" in done.stderr
