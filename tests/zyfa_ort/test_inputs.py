@@ -98,6 +98,6 @@ def test_input_sets_come_from_files_and_folders(tmp_path):
 def test_padding_rows_are_not_compared():
     mask = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
     given = {"attention_mask": mask}
-    assert inputs.valid_rows(given, (2, 5, 7)).tolist() == mask.astype(bool).tolist()
+    assert inputs.valid_rows(given, 2, 5).tolist() == mask.astype(bool).tolist()
     # With a past of two tokens the mask is longer than the rows: its end counts.
-    assert inputs.valid_rows(given, (2, 3, 7)).tolist() == [[True] * 3, [True] * 3]
+    assert inputs.valid_rows(given, 2, 3).tolist() == [[True] * 3, [True] * 3]
