@@ -51,9 +51,8 @@ class Library {
 OrtStatus* refuse(const OrtApiBase& base) noexcept {
   const OrtApi* oldest = base.GetApi(1);
   if (oldest == nullptr) std::abort();
-  const std::string message = std::string("zyfa_ort: built for ONNX Runtime 1.") +
-                              std::to_string(kOldestApi) + " to 1." + std::to_string(ORT_API_VERSION) +
-                              " and later, this is " + base.GetVersionString() + "; upgrade onnxruntime";
+  const std::string message = std::string("zyfa_ort: needs ONNX Runtime 1.") + std::to_string(kOldestApi) +
+                              " or later, this is " + base.GetVersionString() + "; upgrade onnxruntime";
   return oldest->CreateStatus(ORT_FAIL, message.c_str());
 }
 

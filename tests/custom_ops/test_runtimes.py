@@ -18,18 +18,18 @@ RUNTIMES = {
     "onnxruntime-rocm==1.22.2.post3": "1.22.2",
     "onnxruntime-migraphx==1.27.1": "1.27.1",
 }
-# The oldest that the library takes, one before it, and the two around the shape-inference faults that op.hpp tells of.
+# The two around the shape-inference faults that op.hpp tells of.
 OLDER = {"onnxruntime==1.23.2": "1.23.2", "onnxruntime==1.24.1": "1.24.1"}
 PROBE = Path(__file__).with_name("runtime_probe.py")
 
 
-def python_with(requirement: str) -> Path:
+def python_with(requirement: str, *others: str) -> Path:
     """An interpreter in whose environment `requirement` is installed; kept between test runs."""
     folder = ENVIRONMENTS / requirement.replace("==", "-")
     python = folder / "bin" / "python"
     if not (folder / "complete").exists():
         venv.create(folder, with_pip=True, clear=True)
-        packages = [requirement, "ml_dtypes", "onnx"]
+        packages = [requirement, *(others or ("ml_dtypes", "onnx"))]
         subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
         (folder / "complete").touch()
     return python
@@ -71,13 +71,11 @@ def test_versions_between(requirement):
     expect_everything_works(probe(python_with(requirement)), OLDER[requirement])
 
 
-@pytest.mark.slow
 def test_a_runtime_that_is_too_old_is_refused_in_words():
-    """1.17 lacks what the library needs; the message says which versions it takes and which this is."""
-    python = python_with("onnxruntime==1.17.3")
-    subprocess.run([python, "-m", "pip", "install", "-q", "numpy<2"], check=True)
+    python = python_with("onnxruntime==1.17.3", "numpy<2", "ml_dtypes<0.5", "onnx<1.18")
     done = subprocess.run(
         [python, PROBE, zyfa_ort.library_path()], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 1
-    assert "built for ONNX Runtime 1.18 to 1.27 and later, this is 1.17.3; upgrade onnxruntime" in done.stderr
+    assert done.returncode == 0
+    wanted = "zyfa_ort: needs ONNX Runtime 1.18 or later, this is 1.17.3; upgrade onnxruntime"
+    assert all(wanted in line for line in done.stdout.splitlines()[1:])
