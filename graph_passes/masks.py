@@ -124,10 +124,33 @@ def explain(
         return structure
     if all(_explains(structure, plane, None) for plane in planes):
         return Meaning(structure)
+    longer = _longer_planes(step, scores_of, probes)
+    found: KeyMask | None = None
     for key_mask in _key_masks(step.value, planes):
         if all(_explains(structure, plane, key_mask) for plane in planes):
-            return Meaning(structure, key_mask)
+            found = found or key_mask
+            if all(_explains(structure, plane, key_mask) for plane in longer):
+                return Meaning(structure, key_mask)
+    if found is not None:
+        return Meaning(structure, found)
     return Unexplained("no value of shape (batch, keys) explains which keys it hides")
+
+
+def _longer_planes(step: Step, scores_of: Callable[[Probe], Shape | None], probes: ProbeSet) -> list[Plane]:
+    """The mask in runs where an input that it is made from is longer than the keys, as far as the graph takes that.
+
+    What is cut to the keys is then the better key mask: the operator refuses one of another length.
+    """
+    planes: list[Plane] = []
+    for value in cone(step.value) if step.value is not None else ():
+        probe = probes.with_longer(value) if value.is_graph_input() and not value.is_initializer() else None
+        scores = scores_of(probe) if probe is not None else None
+        if probe is None or scores is None or 0 in scores:
+            continue
+        found = _visible(step, probe, scores)
+        if not isinstance(found, Unexplained):
+            planes.append(Plane(probe, found))
+    return planes
 
 
 def _visible(step: Step, probe: Probe, scores: Shape) -> Bools | Unexplained:

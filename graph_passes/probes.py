@@ -257,9 +257,14 @@ def _declared(value: ir.Value, lengths: Mapping[str, int]) -> Shape | None:
 
 
 def run_probe(
-    graph: ir.Graph, model: LengthModel, free: Mapping[str, int], evaluator: Evaluator, phase: int = 0
+    graph: ir.Graph,
+    model: LengthModel,
+    free: Mapping[str, int],
+    evaluator: Evaluator,
+    phase: int = 0,
+    longer: Mapping[str, int] | None = None,
 ) -> Probe:
-    """Run `graph` once with the given free lengths."""
+    """Run `graph` once with the given free lengths. `longer` adds to the second length of inputs, by name."""
     probe = Probe(free, model.resolve(free), evaluator, phase)
     integer_at = 0
     for value in graph.inputs:
@@ -269,6 +274,8 @@ def run_probe(
             dim if isinstance(dim, int) else probe.lengths[model.dims[value.name or "", axis]]
             for axis, dim in enumerate(value.shape)
         )
+        if longer and value.name in longer:
+            shape = (shape[0], shape[1] + longer[value.name], *shape[2:])
         data = _fill(value, shape, integer_at, phase)
         integer_at += data is not None
         probe.facts[value] = Fact(shape, value.dtype, data)

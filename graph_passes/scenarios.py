@@ -14,6 +14,7 @@ from .probes import Probe, run_probe
 from .shapes import Conflict, Shape
 
 MAX_ROUNDS: Final = 12
+LONGER_BY: Final = 3
 # Relative error of a constant that was rounded to the type: 2^-24 (float), 2^-11 (half), 2^-8 (bfloat16). Two
 # roundings are allowed, four for float, where exporters compute the constant in the graph.
 ROUNDING: Final = {
@@ -59,6 +60,7 @@ class ProbeSet:
     evaluator: Evaluator
     probes: tuple[Probe, ...]
     _long: dict[int, Probe | None] = field(default_factory=dict)
+    _longer: dict[ir.Value, Probe | None] = field(default_factory=dict)
 
     @property
     def first(self) -> Probe:
@@ -119,6 +121,29 @@ class ProbeSet:
         if keys not in self._long:
             self._long[keys] = self._run_long(keys)
         return self._long[keys]
+
+    def with_longer(self, value: ir.Value) -> Probe | None:
+        """The first run with a (batch, length) input that is longer than the others need; None when nodes fail on it.
+
+        Decoders gather or slice their attention mask to the keys, and callers hand them one for the whole buffer.
+        """
+        if value not in self._longer:
+            self._longer[value] = self._run_longer(value)
+        return self._longer[value]
+
+    def _run_longer(self, value: ir.Value) -> Probe | None:
+        if (
+            value.name is None
+            or value.shape is None
+            or len(value.shape) != 2
+            or isinstance(value.shape[1], int)
+        ):
+            return None
+        first = self.first
+        longer = {value.name: LONGER_BY}
+        probe = run_probe(self.graph, self.lengths, first.free, self.evaluator, longer=longer)
+        fails = probe.failures > first.failures or len(probe.conflicts) > len(first.conflicts)
+        return None if fails else probe
 
     def _run_long(self, keys: int) -> Probe | None:
         kinds = self.lengths.kinds
