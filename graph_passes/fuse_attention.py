@@ -19,7 +19,8 @@ import onnx_ir as ir
 
 from .build import Builder, Term
 from .fusion import Fusion
-from .layouts import Candidate, Outlet
+from .layouts import Candidate
+from .operands import Operands
 from .scenarios import ProbeSet
 from .schema import DOMAIN, FP8_ONLY_ATTRIBUTES, INPUTS, PREFILL_ATTENTION, Fp8Edges, Precision, Rotation
 from .sweep import remove_dead
@@ -109,7 +110,7 @@ def rewrite(fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: Pr
         output.type = ir.TensorType(dtype)
     graph.insert_before(before, node)
 
-    result = _restored(operands.outlet, node.outputs[0], name, before, builder, scope)
+    result = _restored(operands, node.outputs[0], name, before, builder, scope)
     stale: list[ir.Node] = [fusion.last, *_take_over(operands.outlet.value, result, builder)]
     for old, new in zip(presents, node.outputs[1:], strict=True):
         stale += _move_present(old, new, fusion.last, builder)
@@ -133,14 +134,20 @@ def _prepared(one: Candidate, before: ir.Node, builder: Builder, scope: str) -> 
 
 
 def _restored(
-    outlet: Outlet, result: ir.Value, name: str, before: ir.Node, builder: Builder, scope: str
+    operands: Operands, result: ir.Value, name: str, before: ir.Node, builder: Builder, scope: str
 ) -> ir.Value:
     """The operator's output in the form and type of the outlet."""
-    if not outlet.flat and outlet.dtype == result.dtype:
+    outlet, query = operands.outlet, operands.query
+    same_form = not outlet.flat and outlet.form == query.form
+    if same_form and outlet.dtype == result.dtype:
         return result
     result.name = builder.names.new(f"{name}_output")
     if outlet.flat:  # (B, H, S, D) -> (B*H, 1, S, D) -> (B*H, S, D)
         result = builder.squeeze(before, builder.reshape(before, result, (-1, 1, 0, 0), scope), 1, scope)
+    elif not same_form:
+        heads, width = query.heads, operands.value.new.head_dim
+        lengths = (0, 0, heads * width) if outlet.form.packed else (0, 0, heads, width)
+        result = builder.reshape(before, result, lengths, scope)
     if outlet.dtype != result.dtype:
         result = builder.cast(before, result, outlet.dtype, scope)
     return result

@@ -12,10 +12,10 @@ import onnx
 import onnx_ir as ir
 import onnxruntime as ort
 from numpy.typing import NDArray
-
-import zyfa_ort
 from zyfa_ort.graph_passes.pipeline import FuseOptions, FuseReport, fuse_model
 from zyfa_ort.graph_passes.schema import DOMAIN, PREFILL_ATTENTION
+
+import zyfa_ort
 from zyfa_ort.numerics import TOLERANCES, relative_error
 
 Feeds = Mapping[str, NDArray[Any]]

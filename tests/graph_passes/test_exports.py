@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from numpy.typing import NDArray
+from zyfa_ort.graph_passes.report import FuseReport
+from zyfa_ort.graph_passes.schema import DOMAIN, INPUTS, VERSION
+
+import zyfa_ort
 from graph_passes.exports import (
     HEADS,
     KV_HEADS,
@@ -23,11 +28,6 @@ from graph_passes.exports import (
     write,
 )
 from graph_passes.running import attention_nodes, attribute, imports, original_session
-from numpy.typing import NDArray
-
-import zyfa_ort
-from zyfa_ort.graph_passes.report import FuseReport
-from zyfa_ort.graph_passes.schema import DOMAIN, INPUTS, VERSION
 from zyfa_ort.inputs import Request as SampleRequest
 from zyfa_ort.numerics import MODEL_BOUNDS, relative_error, worst_row_error
 
