@@ -105,12 +105,18 @@ class Builder:
         masks: Sequence[KeyMask],
         ranks: Sequence[int],
         dtypes: Sequence[ir.DataType],
+        keys: Sequence[tuple[ir.Value, int]],
         scope: str,
     ) -> ir.Value:
-        """One (B, keys) bool or integer value: nonzero where all `masks` let the key through."""
+        """One (B, keys) bool or integer value: nonzero where all `masks` let the key through.
+
+        keys: values and their axes whose lengths sum up to the keys; masks that may be longer are cut to it.
+        """
         graph = before.graph
+        cut_to = tuple(keys) if any(mask.cut for mask in masks) else ()
         return self._share(
-            ("key_mask", graph, tuple(masks)), lambda: self._key_mask(before, masks, ranks, dtypes, scope)
+            ("key_mask", graph, tuple(masks), cut_to),
+            lambda: self._key_mask(before, masks, ranks, dtypes, cut_to, scope),
         )
 
     def _key_mask(
@@ -119,6 +125,7 @@ class Builder:
         masks: Sequence[KeyMask],
         ranks: Sequence[int],
         dtypes: Sequence[ir.DataType],
+        keys: Sequence[tuple[ir.Value, int]],
         scope: str,
     ) -> ir.Value:
         whole: ir.Value | None = None
@@ -131,11 +138,26 @@ class Builder:
                 value = self.node(before, "Not", [value], ir.DataType.BOOL, scope)
             if rank != 2:
                 value = self.reshape(before, value, (0, -1), scope)
+            if mask.cut:
+                value = self._cut(before, value, keys, scope)
             whole = (
                 value if whole is None else self.node(before, "And", [whole, value], ir.DataType.BOOL, scope)
             )
         assert whole is not None
         return whole
+
+    def _cut(
+        self, before: ir.Node, value: ir.Value, keys: Sequence[tuple[ir.Value, int]], scope: str
+    ) -> ir.Value:
+        """The first elements of (B, length), as many as the lengths `keys` sum up to."""
+        end: ir.Value | None = None
+        for one, axis in keys:
+            shape = self.node(before, "Shape", [one], ir.DataType.INT64, scope)
+            at = self.constant(before, np.asarray([axis], np.int64), scope)
+            length = self.node(before, "Gather", [shape, at], ir.DataType.INT64, scope)
+            end = length if end is None else self.node(before, "Add", [end, length], ir.DataType.INT64, scope)
+        start, axes = (self.constant(before, np.asarray([number], np.int64), scope) for number in (0, 1))
+        return self.node(before, "Slice", [value, start, end, axes], value.dtype, scope)
 
     def bias(self, before: ir.Node, terms: Sequence[Term], dtype: ir.DataType, scope: str) -> ir.Value:
         """The sum of `terms` as one tensor of `dtype`."""

@@ -89,10 +89,11 @@ def rewrite(fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: Pr
         "value": _prepared(operands.value.new, before, builder, scope),
         "past_key": fusion.past[0] if fusion.past else None,
         "past_value": fusion.past[1] if fusion.past else None,
-        "key_mask": _key_mask(fusion, before, builder, probes, scope),
+        "key_mask": None,  # below: it may need the length of the key
         "attn_bias": _bias(fusion, before, builder, probes, scope),
         "sinks": _sinks(fusion, before, builder, probes, scope),
     }
+    inputs["key_mask"] = _key_mask(fusion, inputs["key"], before, builder, probes, scope)
     ordered = [inputs.get(one) for one in INPUTS]
     while ordered[-1] is None:
         ordered.pop()
@@ -203,14 +204,17 @@ def _move_present(joined: ir.Value, present: ir.Value, last: ir.Node, builder: B
 
 
 def _key_mask(
-    fusion: Fusion, before: ir.Node, builder: Builder, probes: ProbeSet, scope: str
+    fusion: Fusion, key: ir.Value | None, before: ir.Node, builder: Builder, probes: ProbeSet, scope: str
 ) -> ir.Value | None:
     masks = fusion.masking.key_masks
     if not masks:
         return None
     ranks = [len(probes.first_shape(mask.value) or ()) for mask in masks]
     dtypes = [probes.first.dtype(mask.value) or ir.DataType.BOOL for mask in masks]
-    return builder.key_mask(before, masks, ranks, dtypes, scope)
+    keys = [(fusion.past[0], 2)] if fusion.past else []
+    if key is not None:
+        keys.append((key, 2 if fusion.operands.key.new.form.layout == "BHSD" else 1))
+    return builder.key_mask(before, masks, ranks, dtypes, keys, scope)
 
 
 def _bias(fusion: Fusion, before: ir.Node, builder: Builder, probes: ProbeSet, scope: str) -> ir.Value | None:

@@ -16,7 +16,7 @@ such a meaning stays what it is, a bias added to the scores.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -36,6 +36,7 @@ MAX_CONE: Final = 4096
 # a past, where few queries meet many keys.
 MAX_PLANE: Final = 1 << 25
 MARGIN: Final = 8
+SLICE_BY_INPUTS: Final = 10  # the opset from which a Slice can end at a computed length
 # Operators whose constant operand may be a length: a window, a chunk, a diagonal.
 LENGTH_OPS: Final = (
     *("Add", "Sub", "Mul", "Div", "Mod", "Min", "Max", "Clip", "Trilu", "Range"),
@@ -68,10 +69,14 @@ FULL: Final = Structure()
 
 @dataclass(frozen=True)
 class KeyMask:
-    """A value with B * keys elements that tells which keys exist: the nonzero ones, or with `inverted` the zeros."""
+    """A value with B * keys elements that tells which keys exist: the nonzero ones, or with `inverted` the zeros.
+
+    With `cut` it may have more elements per batch row; the first ones count.
+    """
 
     value: ir.Value
     inverted: bool = False
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,14 +130,18 @@ def explain(
     if all(_explains(structure, plane, None) for plane in planes):
         return Meaning(structure)
     longer = _longer_planes(step, scores_of, probes)
-    found: KeyMask | None = None
+    usual: list[KeyMask] = []
     for key_mask in _key_masks(step.value, planes):
         if all(_explains(structure, plane, key_mask) for plane in planes):
-            found = found or key_mask
             if all(_explains(structure, plane, key_mask) for plane in longer):
                 return Meaning(structure, key_mask)
-    if found is not None:
-        return Meaning(structure, found)
+            usual.append(key_mask)
+    for key_mask in usual if probes.opset >= SLICE_BY_INPUTS else ():
+        cut = replace(key_mask, cut=True)
+        if all(_explains(structure, plane, cut) for plane in longer):
+            return Meaning(structure, cut)
+    if usual:
+        return Unexplained("what it hides depends on elements beyond the keys")
     return Unexplained("no value of shape (batch, keys) explains which keys it hides")
 
 
@@ -222,6 +231,8 @@ def _explains(structure: Structure, plane: Plane, key_mask: KeyMask | None) -> b
 def _keys(key_mask: KeyMask, plane: Plane) -> Bools | None:
     batch, _, keys = plane.visible.shape
     data = plane.probe.resolve(key_mask.value)
+    if data is not None and key_mask.cut:
+        data = data[..., :keys]
     if data is None or not _one_per_key(data.shape, batch, keys):
         return None
     exists = data.reshape(batch, keys) != 0

@@ -99,3 +99,18 @@ def imports(model: onnx.ModelProto) -> dict[str, int]:
     domains = [one.domain for one in model.opset_import]
     assert len(set(domains)) == len(domains)
     return {one.domain: one.version for one in model.opset_import}
+
+
+def check_fused(
+    model: onnx.ModelProto, feeds: Feeds, *more: Feeds, fused: int = 1, tolerance: str = "fp32"
+) -> tuple[onnx.ModelProto, FuseReport]:
+    """All sites (`fused` of them) are fused and every output keeps its numbers on each of the input sets."""
+    after, report = fuse(model)
+    declined = [f"{site.at}: {site.reason}" for site in report.sites if site.status == "declined"]
+    assert (report.fused, report.declined) == (fused, 0), declined
+    sessions = original_session(model), fused_session(after)
+    for given in (feeds, *more):
+        wanted, got = (zyfa_ort.run(session, given) for session in sessions)
+        for name in wanted:
+            assert_same_numbers(got[name], wanted[name], tolerance, name)
+    return after, report
