@@ -32,7 +32,8 @@ class Library {
 
  private:
   explicit Library(const OrtApiBase& base) {
-    ops::api_version = std::min<uint32_t>(minor_version(base.GetVersionString()), ORT_API_VERSION);
+    ops::runtime_minor = minor_version(base.GetVersionString());
+    ops::api_version = std::min<uint32_t>(ops::runtime_minor, ORT_API_VERSION);
     ops::api = base.GetApi(ops::api_version);
     ops::check(ops::api->CreateCustomOpDomain(ops::kDomain, &domain_));
     ops::add_attention(table_, ops::api_version);

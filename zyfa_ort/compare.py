@@ -114,22 +114,19 @@ def _compare(
 ) -> Comparison:
     bound_name = second.loosest_precision
     bound = numerics.MODEL_BOUNDS[bound_name]
-    sessions = (api.session(first.path, "cpu"), api.session(second.path, "cpu"))
+    sessions = [_session(model.path) for model in (first, second)]
     outputs: list[OutputError] = []
     sites: list[SiteError] = []
     latencies: list[Latency] = []
     for name, given in _input_sets(sessions[0], first, inputs, request):
         pair = [_run(session, given) for session in sessions]
-        rows = model_inputs.valid_rows
         for output in first.outputs:
             if output in pair[1]:
-                expected, actual = pair[0][output], pair[1][output]
-                outputs.append(_output_error(name, output, expected, actual, rows(given, expected.shape)))
-        sites += [
-            SiteError(name, node, _relative(pair[0][value], pair[1][value], given))
-            for node, value in second.sites.items()
-            if value in pair[0] and value in pair[1]
-        ]
+                outputs.append(_output_error(name, output, pair[0][output], pair[1][output], given))
+        for site in second.sites:
+            if site.value in pair[0] and site.value in pair[1]:
+                reference, other = (_valid(values[site.value], given, site.rows_axis) for values in pair)
+                sites.append(SiteError(name, site.node, numerics.relative_error(other, reference)))
         if runs:
             latencies.append(_latency(name, sessions, given, runs, first.outputs))
     if not outputs:
@@ -145,6 +142,16 @@ def _compare(
         (*first.notes, *second.notes),
         tuple(failure for error in outputs for failure in _failures(error, bound.relative, limit)),
     )
+
+
+def _session(path: Path) -> onnxruntime.InferenceSession:
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.log_severity_level = (
+        4  # errors arrive as exceptions; printing them too would say everything twice
+    )
+    return api.session(path, "cpu", options=options)
 
 
 def _input_sets(
@@ -165,28 +172,28 @@ def _run(session: onnxruntime.InferenceSession, given: Inputs) -> Outputs:
     return api.run(session, model_inputs.fit_inputs(session, given))
 
 
-def _float_rows(array: NDArray[Any], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
-    return array.astype(np.float64)[valid]
+def _valid(array: NDArray[Any], given: Inputs, rows_axis: int) -> NDArray[np.float64]:
+    """The rows that are not padding, in float64; the whole array when it has no rows."""
+    if array.ndim <= rows_axis:
+        return array.astype(np.float64)
+    rows = np.moveaxis(array, rows_axis, 1)
+    return rows.astype(np.float64)[model_inputs.valid_rows(given, *rows.shape[:2])]
 
 
 def _output_error(
-    inputs: str, output: str, expected: NDArray[Any], actual: NDArray[Any], valid: NDArray[np.bool_]
+    inputs: str, output: str, expected: NDArray[Any], actual: NDArray[Any], given: Inputs
 ) -> OutputError:
+    # Logits are (batch, rows, vocabulary), caches (batch, heads, rows, head_dim).
+    reference, other = (_valid(array, given, 2 if array.ndim == 4 else 1) for array in (expected, actual))
+    relative = numerics.relative_error(other, reference)
+    max_abs = numerics.max_abs_error(other, reference)
     logits = output.startswith("logits") or (
         expected.ndim == 3 and expected.shape[2] >= _NARROWEST_VOCABULARY
     )
-    reference, other = (_float_rows(x, valid) if logits else x.astype(np.float64) for x in (expected, actual))
-    relative = numerics.relative_error(other, reference)
-    max_abs = numerics.max_abs_error(other, reference)
     if not logits or not reference.size:
         return OutputError(inputs, output, relative, max_abs)
     kl = float(numerics.kl_divergence(reference, other).mean())
     return OutputError(inputs, output, relative, max_abs, kl, numerics.top1_agreement(reference, other))
-
-
-def _relative(expected: NDArray[Any], actual: NDArray[Any], given: Inputs) -> float:
-    valid = model_inputs.valid_rows(given, expected.shape)
-    return numerics.relative_error(_float_rows(actual, valid), _float_rows(expected, valid))
 
 
 def _failures(error: OutputError, relative: float, kl: float) -> Iterator[str]:

@@ -104,18 +104,21 @@ def fit_inputs(session: onnxruntime.InferenceSession, given: Mapping[str, NDArra
     return fitted
 
 
-def valid_rows(inputs: Mapping[str, NDArray[Any]], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """(batch, rows) of an output of that shape: False where the row belongs to padding and its values mean nothing."""
-    rows = np.ones(shape[:2], np.bool_)
+def valid_rows(inputs: Mapping[str, NDArray[Any]], batch: int, rows: int) -> NDArray[np.bool_]:
+    """(batch, rows), False where the row belongs to padding and its values mean nothing.
+
+    Rows are the last `rows` positions of the attention mask: all of them for a cache, the new ones for logits.
+    """
+    valid = np.ones((batch, rows), np.bool_)
     for name, array in inputs.items():
         if (
             "attention_mask" in name
             and array.ndim == 2
-            and array.shape[0] == shape[0]
-            and array.shape[1] >= shape[1]
+            and array.shape[0] == batch
+            and array.shape[1] >= rows
         ):
-            rows &= array[:, array.shape[1] - shape[1] :].astype(bool)
-    return rows
+            valid &= array[:, array.shape[1] - rows :].astype(bool)
+    return valid
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:

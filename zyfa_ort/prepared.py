@@ -18,18 +18,27 @@ _LOOSEST_FIRST = ("fp8", "fp8, bf16 edges", "bf16", "fp32")
 
 
 @dataclass(frozen=True)
+class SiteOutput:
+    """The output of a fused node: its value, which axis of it counts the query rows."""
+
+    node: str
+    value: str
+    rows_axis: int
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A model ready to run beside another one.
 
     source: the user's file; path: the file to run, the source itself when nothing had to change.
-    outputs: names of the model's own outputs. sites: output value of each fused attention, by node name.
+    outputs: names of the model's own outputs. sites: where the output of each fused attention is.
     vocabulary: number of token ids, None when it cannot be told.
     """
 
     source: Path
     path: Path
     outputs: tuple[str, ...]
-    sites: dict[str, str]
+    sites: tuple[SiteOutput, ...]
     loosest_precision: str
     vocabulary: int | None
     notes: tuple[str, ...]
@@ -55,7 +64,7 @@ def prepare_pair(reference: Path, candidate: Path, layers: bool) -> Iterator[tup
         yield prepared[0], prepared[1]
 
 
-def _prepare(source: Path, model: ir.Model, sites: dict[str, str], folder: Path) -> Prepared:
+def _prepare(source: Path, model: ir.Model, sites: tuple[SiteOutput, ...], folder: Path) -> Prepared:
     outputs = tuple(value.name or "" for value in model.graph.outputs)
     notes: tuple[str, ...] = ()
     changed = upcast = upcast_bfloat16(model)
@@ -64,9 +73,9 @@ def _prepare(source: Path, model: ir.Model, sites: dict[str, str], folder: Path)
             f"{source.name}: run with float in place of bfloat16, for which the CPU provider has no kernels",
         )
     by_name = {value.name: value for node in model.graph for value in node.outputs}
-    for value in sites.values():
-        if value not in outputs:
-            model.graph.outputs.append(by_name[value])
+    for site in sites:
+        if site.value not in outputs:
+            model.graph.outputs.append(by_name[site.value])
             changed = True
     path = source
     if changed:
@@ -83,12 +92,16 @@ def _value_names(model: ir.Model) -> set[str]:
     return {value.name for node in model.graph for value in node.outputs if value.name}
 
 
-def _sites(model: ir.Model, shared: set[str]) -> dict[str, str]:
-    return {
-        node.name or "": node.outputs[0].name
+def _sites(model: ir.Model, shared: set[str]) -> tuple[SiteOutput, ...]:
+    return tuple(
+        SiteOutput(node.name or "", node.outputs[0].name, 2 if _layout(node) == "BHSD" else 1)
         for node in model.graph
         if node.domain == schema.DOMAIN and node.outputs[0].name in shared
-    }
+    )
+
+
+def _layout(node: ir.Node) -> str:
+    return node.attributes["layout"].as_string() if "layout" in node.attributes else "BSHD"
 
 
 def _loosest_precision(model: ir.Model) -> str:
@@ -104,8 +117,32 @@ def _loosest_precision(model: ir.Model) -> str:
 
 
 def _vocabulary(model: ir.Model) -> int | None:
+    """Rows of the table that token ids look up, else the width of the logits."""
+    for value in model.graph.inputs:
+        if value.name is not None and "input_ids" in value.name:
+            for table in _tables(value):
+                return table
     for value in model.graph.outputs:
         if value.name and value.name.startswith("logits") and value.shape is not None:
             last = value.shape[-1]
             return last if isinstance(last, int) else None
     return None
+
+
+def _tables(ids: ir.Value) -> Iterator[int]:
+    """First sizes of the weights that nodes reading `ids` (or a cast of them) take rows from."""
+    for use in ids.uses():
+        node = use.node
+        if node.op_type in ("Cast", "Identity", "Reshape", "Unsqueeze"):
+            yield from _tables(node.outputs[0])
+        elif "Gather" in node.op_type or "Embed" in node.op_type:
+            for value in node.inputs:
+                if (
+                    value is not None
+                    and value.is_initializer()
+                    and value.shape is not None
+                    and len(value.shape) == 2
+                ):
+                    rows = value.shape[0]
+                    if isinstance(rows, int):
+                        yield rows

@@ -14,8 +14,9 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 size_t GroupState::bytes(const AttentionProblem& p) {
   const int64_t columns = padded_columns(p.v_dim);
-  return 2 * Arena::bytes_for<float>(kGroupRows * kTileKeys) + Arena::bytes_for<float>(kTileKeys * columns) +
-         Arena::bytes_for<float>(kGroupRows * columns) + Arena::bytes_for<float>(std::max(p.qk_dim, columns));
+  return 2 * Arena::bytes_for<float>(kGroupRows * kTileKeys) +
+         2 * Arena::bytes_for<float>(kTileKeys * columns) + Arena::bytes_for<float>(kGroupRows * columns) +
+         Arena::bytes_for<float>(std::max(p.qk_dim, columns));
 }
 
 GroupState::GroupState(const AttentionCall& call, const Group& group, Arena& arena)
@@ -23,6 +24,7 @@ GroupState::GroupState(const AttentionCall& call, const Group& group, Arena& are
   scores = arena.take<float>(kGroupRows * kTileKeys);
   probability = arena.take<float>(kGroupRows * kTileKeys);
   value = arena.take<float>(kTileKeys * columns);
+  clean_value_ = arena.take<float>(kTileKeys * columns);
   output = arena.take<float>(kGroupRows * columns);
   row = arena.take<float>(std::max(call.problem.qk_dim, columns));
   std::fill_n(output, kGroupRows * columns, 0.0f);
@@ -43,8 +45,8 @@ void GroupState::load_value_tile(const KeyRows& rows, int64_t tile, bool to_bflo
     if (to_bfloat16) round_row_to_bfloat16(target, rows.dim);
     bool finite = true;
     for (int64_t i = 0; i < rows.dim; ++i) {
-      finite &= std::fabs(target[i]) <= FLT_MAX;
       target[i] *= factor;
+      finite &= std::fabs(target[i]) <= FLT_MAX;
     }
     if (!finite) not_finite_ |= uint64_t{1} << c;
   }
@@ -80,7 +82,7 @@ void GroupState::finish_scores(int64_t r, int64_t tile, const ScoreScale& scale,
       float y = s[c] * scale.natural;
       if (p.softcap > 0.0f) y = p.softcap * std::tanh(y / p.softcap);
       y += bias[c];
-      if (y == -kInfinity) seen[r] &= ~(uint64_t{1} << c);
+      if (y == -kInfinity || bias[c] == -kInfinity) seen[r] &= ~(uint64_t{1} << c);
       const float x = y * kLog2E;
       s[c] = !log2_units ? y : std::fabs(y) <= FLT_MAX ? std::clamp(x, -FLT_MAX, FLT_MAX) : x;
     }
@@ -96,24 +98,25 @@ void GroupState::skip(int64_t r) {
 }
 
 void GroupState::accumulate() {
-  const auto rows_at_once = [&](int64_t first, int64_t rows) {
-    call_.kernels.accumulate(probability + first * kTileKeys, value, rows, columns, keep + first,
-                             output + first * columns);
-  };
-  if (not_finite_ == 0) return rows_at_once(0, group.rows);
-  // 0 * NaN is NaN: a row that does not see such a key must not multiply it at all.
+  if (not_finite_ == 0)
+    return call_.kernels.accumulate(probability, value, group.rows, columns, keep, output);
+  // 0 * NaN is NaN: a row that does not see such a key multiplies a tile without it. Everything else stays as
+  // it is, so that what is invisible does not even change the order of the additions.
+  uint64_t removed = 0;
+  std::copy_n(value, kTileKeys * columns, clean_value_);
   for (int64_t r = 0; r < group.rows; ++r) {
-    if ((not_finite_ & ~seen[r]) == 0) {
-      rows_at_once(r, 1);
-      continue;
-    }
-    float* o = output + r * columns;
-    for (int64_t i = 0; i < columns; ++i) o[i] *= keep[r];
+    const uint64_t unseen = not_finite_ & ~seen[r];
     for (int64_t c = 0; c < kTileKeys; ++c) {
-      if ((seen[r] >> c & 1) == 0) continue;
-      const float p = probability[r * kTileKeys + c];
-      for (int64_t i = 0; i < columns; ++i) o[i] += p * value[c * columns + i];
+      if (((unseen ^ removed) >> c & 1) == 0) continue;
+      float* row_of_key = clean_value_ + c * columns;
+      if (unseen >> c & 1)
+        std::fill_n(row_of_key, columns, 0.0f);
+      else
+        std::copy_n(value + c * columns, columns, row_of_key);
     }
+    removed = unseen;
+    call_.kernels.accumulate(probability + r * kTileKeys, clean_value_, 1, columns, keep + r,
+                             output + r * columns);
   }
 }
 

@@ -70,6 +70,7 @@ class GroupState {
 
  private:
   const AttentionCall& call_;
+  float* clean_value_;   // a copy of the value tile, for rows that must not touch some of its keys
   uint64_t not_finite_;  // keys of the value tile that hold NaN or infinity
 };
 

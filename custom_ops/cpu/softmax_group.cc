@@ -28,7 +28,9 @@ Descales descales(const AttentionCall& call, const Group& group) {
 
 ScoreScale score_scale(const AttentionCall& call, float descale) {
   const float natural = call.problem.scale * descale;
-  if (call.tensors.attn_bias != nullptr || call.problem.softcap > 0.0f) return {natural, false, kLog2E, true};
+  // With a scale of 0 the difference of scores must not be multiplied: 0 * -inf is NaN.
+  if (call.tensors.attn_bias != nullptr || call.problem.softcap > 0.0f || natural == 0.0f)
+    return {natural, false, kLog2E, true};
   return {natural, natural < 0.0f, std::fabs(natural) * kLog2E, false};
 }
 

@@ -11,6 +11,7 @@ namespace zyfa::ops {
 
 const OrtApi* api = nullptr;
 uint32_t api_version = 0;
+uint32_t runtime_minor = 0;
 
 namespace {
 

@@ -18,6 +18,8 @@ namespace zyfa::ops {
 // The API of the running ONNX Runtime and the version it was asked for; set once by library.cc.
 extern const OrtApi* api;
 extern uint32_t api_version;
+// The 27 of ONNX Runtime 1.27.1: what it does, whatever API it was asked for.
+extern uint32_t runtime_minor;
 
 // Throws Error with ONNX Runtime's message when `status` is not null; releases it.
 void check(OrtStatus* status);

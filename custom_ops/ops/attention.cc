@@ -113,6 +113,15 @@ Dim number_or(std::optional<int64_t> number, const Dim& otherwise) {
   return number && *number > 0 ? Dim{*number, ""} : otherwise;
 }
 
+// Output type with float8e4m3fn inputs. Wrong values get a type that has an overload, so that the kernel can
+// refuse them.
+ONNXTensorElementDataType output_type(std::optional<int64_t> out_dtype) {
+  if (!out_dtype) return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN;
+  const auto type = static_cast<ONNXTensorElementDataType>(*out_dtype);
+  const std::optional<DType> known = dtype_of(type);
+  return known && is_float(*known) ? type : ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
+}
+
 struct AttentionKernel {
   static constexpr const char* kName = "ZyfaPrefillAttention";
 
@@ -173,9 +182,9 @@ struct AttentionKernel {
       output = {batch, rows, heads.value < 0 || v_dim.value < 0 ? Dim{} : Dim{heads.value * v_dim.value, ""}};
     ONNXTensorElementDataType type = query.type;
     if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN) {
-      // Only this call can tell ONNX Runtime which of the three overloads' output types is meant, so it must
-      // be made.
-      type = static_cast<ONNXTensorElementDataType>(context.integer("out_dtype").value_or(type));
+      // Only this call can tell ONNX Runtime which of the overloads' output types is meant, so it must be
+      // made.
+      type = output_type(context.integer("out_dtype"));
       for (Dim& dim : output)
         if (!dim.known()) dim = fresh_dim();
     }
@@ -193,7 +202,8 @@ struct AttentionKernel {
 
 void add_attention(OpTable& table, uint32_t version) {
   constexpr DType kInputTypes[] = {DType::float32, DType::float16, DType::bfloat16, DType::float8e4m3fn};
-  constexpr DType kFloats[] = {DType::float32, DType::float16, DType::bfloat16};
+  // The last one is never right: it is there so that a node without out_dtype is refused by name.
+  constexpr DType kFp8Outputs[] = {DType::float32, DType::float16, DType::bfloat16, DType::float8e4m3fn};
   constexpr DType kMaskTypes[] = {DType::boolean, DType::int32, DType::int64};
   constexpr ONNXTensorElementDataType kFloat = ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
   const auto add = [&](DType input, DType output, DType mask) {
@@ -212,7 +222,7 @@ void add_attention(OpTable& table, uint32_t version) {
         add(input, input, mask);
         continue;
       }
-      for (const DType output : kFloats) add(input, output, mask);
+      for (const DType output : kFp8Outputs) add(input, output, mask);
     }
   }
 }

@@ -57,9 +57,8 @@ std::optional<std::string> ShapeContext::text(const char* name) const {
 
 void ShapeContext::set_output(size_t index, ONNXTensorElementDataType type,
                               const std::vector<Dim>& dims) const {
-  // Naming an output that the node does not have is an error status in 1.27 and later, an abort in 1.23
-  // and 1.24.
-  if (dims.empty() || (index > 0 && api_version < 27)) return;
+  // Naming an output that the node does not have is an error status in 1.32; 1.23, 1.24 and 1.27 crash.
+  if (dims.empty() || (index > 0 && runtime_minor < 32)) return;
   // There is no way to say "unknown": -1 without a symbol becomes a dimension of -1, which ONNX Runtime then
   // folds into the constants of Reshape nodes, and a made-up symbol that two nodes share would mean that
   // their lengths are equal.

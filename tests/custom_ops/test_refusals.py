@@ -305,18 +305,28 @@ def test_types_are_refused_at_session_creation(inputs: Mapping[str, Array], stat
         make_session(model)
 
 
-@pytest.mark.parametrize("out", [None, TensorProto.INT64, TensorProto.FLOAT8E4M3FN])
-def test_fp8_inputs_need_a_wider_output_type(out: int | None) -> None:
+@pytest.mark.parametrize(
+    ("out", "declared", "wanted"),
+    [
+        (None, float8_e4m3fn, "required when query is float8e4m3fn, got none"),
+        (TensorProto.INT64, np.float32, "expected 1 (float), 10 (float16) or 16 (bfloat16), got 7"),
+        (TensorProto.FLOAT8E4M3FN, np.float32, "expected 1 (float), 10 (float16) or 16 (bfloat16), got 17"),
+    ],
+)
+def test_fp8_inputs_need_a_wider_output_type(out: int | None, declared: type, wanted: str) -> None:
     attributes = {} if out is None else {"out_dtype": out}
-    text, at_creation = message(coded(), attributes, False)
-    assert at_creation
-    assert "out_dtype: expected 1 (float), 10 (float16) or 16 (bfloat16), got" in text
+    model = one_node_model(ATTENTION, coded(), {"output": declared}, attributes, False)
+    with pytest.raises(Exception) as caught:
+        make_session(model)
+    assert str(caught.value).endswith(f"{ATTENTION} 'node': out_dtype: {wanted}")
 
 
 def test_out_dtype_is_for_fp8_inputs() -> None:
-    text, at_creation = message(wide(), {"out_dtype": TensorProto.FLOAT16}, False)
-    assert at_creation
-    assert "out_dtype: only taken when query is float8e4m3fn" in text
+    attributes = {"out_dtype": TensorProto.FLOAT16}
+    model = one_node_model(ATTENTION, wide(), {"output": np.float32}, attributes, False)
+    with pytest.raises(Exception) as caught:
+        make_session(model)
+    assert "out_dtype: expected float as query (only float8e4m3fn inputs leave a choice)" in str(caught.value)
 
 
 QUANTIZE = {

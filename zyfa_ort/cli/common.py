@@ -16,6 +16,9 @@ from rich.table import Table
 ERROR = 1  # something is wrong with an input, a file or this machine
 BOUND_PASSED = 2  # the work was done, and the result is not what was asked for
 
+# Columns whose cells are read as one word.
+_WHOLE = ("status", "heads", "head dim", "layout", "precision", "cache")
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON instead of tables.")]
 
 
@@ -50,7 +53,7 @@ def table(title: str, *columns: str) -> Table:
         title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
     )
     for column in columns:
-        made.add_column(column, overflow="fold")
+        made.add_column(column, overflow="fold", no_wrap=column in _WHOLE)
     return made
 
 

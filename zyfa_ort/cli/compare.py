@@ -9,8 +9,10 @@ import typer
 from rich.markup import escape
 
 from zyfa_ort.cli.common import BOUND_PASSED, JsonOption, console, print_json, table, working
-from zyfa_ort.compare import Comparison, compare_models
+from zyfa_ort.compare import Comparison, OutputError, compare_models
 from zyfa_ort.inputs import Request
+
+_FEW = 4
 
 
 def compare(
@@ -57,7 +59,7 @@ def print_comparison(comparison: Comparison) -> None:
     made = table(
         "Outputs", "inputs", "output", "mean KL (nats)", "top-1 equal", "relative error", "max abs error"
     )
-    for error in comparison.outputs:
+    for error in _shortened(comparison.outputs):
         kl = "" if error.kl is None else f"{error.kl:.2e}"
         top1 = "" if error.top1 is None else f"{error.top1:.1%}"
         cells = (error.inputs, error.output, kl, top1, f"{error.relative:.2e}", f"{error.max_abs:.2e}")
@@ -90,3 +92,16 @@ def print_comparison(comparison: Comparison) -> None:
             out.print(f"differs: {failure}", markup=False)
     else:
         out.print(f"agrees within the bound for {comparison.bound}", markup=False)
+
+
+def _shortened(errors: tuple[OutputError, ...]) -> list[OutputError]:
+    """Logits one by one; of the other outputs (caches, often dozens) the worst of each input set, when they are many."""
+    shown = [error for error in errors if error.kl is not None]
+    for inputs in dict.fromkeys(error.inputs for error in errors):
+        others = [error for error in errors if error.kl is None and error.inputs == inputs]
+        if len(others) <= _FEW:
+            shown += others
+            continue
+        relative, max_abs = max(error.relative for error in others), max(error.max_abs for error in others)
+        shown.append(OutputError(inputs, f"worst of {len(others)} others", relative, max_abs))
+    return shown

@@ -48,9 +48,8 @@ def _cells(site: SiteReport) -> tuple[str, ...]:
     precision: str = site.precision or "?"
     if site.precision == "fp8":
         precision = f"fp8 ({site.fp8_edges} edges{', hadamard' if site.rotation == 'hadamard' else ''})"
-    mask = ", ".join(site.mask)
-    if site.window_left >= 0:
-        mask += f" ({site.window_left} to the left)"
+    words = {"window": f"window ({site.window_left} to the left)"}
+    mask = ", ".join(words.get(word, word) for word in site.mask)
     if site.softcap:
         mask += f", softcap {site.softcap:g}"
     return (
