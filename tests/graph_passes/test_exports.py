@@ -224,8 +224,7 @@ def test_bfloat16_models_compare_equal(export: Export, fused_export: Exporter) -
     """ONNX Runtime's CPU provider has no bfloat16 kernels: both models are compared upcast."""
     one = fused_export(export)
     assert {site.precision for site in one.report.sites} == {"bf16"}
-    # Batch 1 is not padded: padded positions of a cache mean nothing, but the comparison judges all of it.
-    request = SampleRequest(tokens=33, batch=1 if export.past else 2)
+    request = SampleRequest(tokens=33, batch=2)
     found = zyfa_ort.compare_models(one.original, one.fused, request=request)
     assert not found.failures
     assert found.bound == "bf16" and len(found.sites) == LAYERS
