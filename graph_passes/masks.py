@@ -124,6 +124,8 @@ def explain(
         if isinstance(found, Unexplained):
             return found
         planes.append(Plane(probe, found))
+    if not probes.is_flipped and not any(plane.visible[0].any() for plane in planes if plane.plain):
+        return explain(step, scores_of, probes.flipped)  # an input of ones hides everything: 1 is padding
     structure = _structure([plane for plane in planes if plane.plain])
     if isinstance(structure, Unexplained):
         return structure

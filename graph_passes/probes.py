@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import onnx_ir as ir
 
 from .evaluate import Evaluator
@@ -32,7 +33,7 @@ RANDOM_OPS: Final = frozenset(
 PATTERNS: Final = ("ones", "left", "gaps", "right")
 
 
-def pattern_row(pattern: str, length: int) -> Array:
+def pattern_row(pattern: str, length: int) -> npt.NDArray[np.int64]:
     """A 0/1 vector with at least one 1: all ones, padding left or right, or holes."""
     row = np.ones(length, np.int64)
     pad = min(2, length - 1)
@@ -160,12 +161,12 @@ def _leaf_fact(value: ir.Value) -> Fact:
     return Fact(shape, held.dtype, constant(value), knowable=buffer, constant=True)
 
 
-def _fill(value: ir.Value, shape: Shape, at: int, phase: int) -> Array | None:
+def _fill(value: ir.Value, shape: Shape, at: int, phase: int, flipped: bool) -> Array | None:
     """Content for a graph input: 0/1 patterns for rank-2 integer, bool and float inputs, differing by input."""
     if len(shape) != 2 or value.dtype is None:
         return None
     names = [PATTERNS[0 if row + phase == 0 else 1 + (row + at + phase - 1) % 3] for row in range(shape[0])]
-    rows = [pattern_row(name, shape[1]) for name in names]
+    rows = [pattern_row(name, shape[1]) ^ int(flipped) for name in names]
     return np.asarray(np.stack(rows) if rows else np.zeros(shape, np.int64)).astype(value.dtype.numpy())
 
 
@@ -263,8 +264,12 @@ def run_probe(
     evaluator: Evaluator,
     phase: int = 0,
     longer: Mapping[str, int] | None = None,
+    flipped: bool = False,
 ) -> Probe:
-    """Run `graph` once with the given free lengths. `longer` adds to the second length of inputs, by name."""
+    """Run `graph` once with the given free lengths.
+
+    longer: added to the second length of inputs, by name. flipped: 0 for 1 and 1 for 0 in what inputs are filled with.
+    """
     probe = Probe(free, model.resolve(free), evaluator, phase)
     integer_at = 0
     for value in graph.inputs:
@@ -274,9 +279,9 @@ def run_probe(
             dim if isinstance(dim, int) else probe.lengths[model.dims[value.name or "", axis]]
             for axis, dim in enumerate(value.shape)
         )
-        if longer and value.name in longer:
+        if longer and value.name in longer and value.name is not None:
             shape = (shape[0], shape[1] + longer[value.name], *shape[2:])
-        data = _fill(value, shape, integer_at, phase)
+        data = _fill(value, shape, integer_at, phase, flipped)
         integer_at += data is not None
         probe.facts[value] = Fact(shape, value.dtype, data)
     with np.errstate(all="ignore"), warnings.catch_warnings():

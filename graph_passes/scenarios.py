@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import onnx_ir as ir
@@ -59,6 +60,7 @@ class ProbeSet:
     lengths: LengthModel
     evaluator: Evaluator
     probes: tuple[Probe, ...]
+    is_flipped: bool = False
     _long: dict[int, Probe | None] = field(default_factory=dict)
     _longer: dict[ir.Value, Probe | None] = field(default_factory=dict)
 
@@ -91,6 +93,15 @@ class ProbeSet:
     def reach(self, value: ir.Value) -> int:
         """The largest last length `value` has in any run."""
         return max((shape[-1] for probe in self.probes if (shape := probe.shape(value))), default=0)
+
+    @cached_property
+    def flipped(self) -> ProbeSet:
+        """The same runs with 0 for 1 in the inputs: what shows when an input's 1 hides a key."""
+        probes = tuple(
+            run_probe(self.graph, self.lengths, one.free, self.evaluator, one.phase, flipped=True)
+            for one in self.probes
+        )
+        return ProbeSet(self.graph, self.opset, self.lengths, self.evaluator, probes, is_flipped=True)
 
     def _everywhere(self, value: ir.Value, test: Callable[[Shape], bool]) -> bool:
         shapes = [probe.shape(value) for probe in self.probes]
@@ -141,7 +152,9 @@ class ProbeSet:
             return None
         first = self.first
         longer = {value.name: LONGER_BY}
-        probe = run_probe(self.graph, self.lengths, first.free, self.evaluator, longer=longer)
+        probe = run_probe(
+            self.graph, self.lengths, first.free, self.evaluator, longer=longer, flipped=self.is_flipped
+        )
         fails = probe.failures > first.failures or len(probe.conflicts) > len(first.conflicts)
         return None if fails else probe
 
@@ -155,7 +168,7 @@ class ProbeSet:
             return None
         numbers = {name: 1 if kinds[name] == "batch" else 3 + at for at, name in enumerate(free)}
         numbers.update((name, keys + 1 + at) for at, name in enumerate(grown))
-        return run_probe(self.graph, self.lengths, numbers, self.evaluator)
+        return run_probe(self.graph, self.lengths, numbers, self.evaluator, flipped=self.is_flipped)
 
 
 def make_probes(graph: ir.Graph, opset: int) -> ProbeSet:
