@@ -16,7 +16,7 @@ such a meaning stays what it is, a bias added to the scores.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -81,10 +81,14 @@ class KeyMask:
 
 @dataclass(frozen=True)
 class Meaning:
-    """A mask explained; `key_mask` None means that every key exists."""
+    """A mask explained; `key_mask` None means that every key exists.
+
+    ends_at: the number of keys that a stored mask has, in a model of free lengths; 0 for a computed mask.
+    """
 
     structure: Structure
     key_mask: KeyMask | None = None
+    ends_at: int = 0
 
 
 @dataclass(frozen=True)
@@ -129,22 +133,23 @@ def explain(
     structure = _structure([plane for plane in planes if plane.plain])
     if isinstance(structure, Unexplained):
         return structure
+    ends_at = _stored_keys(step.value, probes)
     if all(_explains(structure, plane, None) for plane in planes):
-        return Meaning(structure)
-    longer = _longer_planes(step, scores_of, probes)
-    usual: list[KeyMask] = []
-    for key_mask in _key_masks(step.value, planes):
+        return Meaning(structure, None, ends_at)
+    planes += _longer_planes(step, scores_of, probes)
+    for key_mask in _key_masks(step.value, planes[0], cut=probes.opset >= SLICE_BY_INPUTS):
         if all(_explains(structure, plane, key_mask) for plane in planes):
-            if all(_explains(structure, plane, key_mask) for plane in longer):
-                return Meaning(structure, key_mask)
-            usual.append(key_mask)
-    for key_mask in usual if probes.opset >= SLICE_BY_INPUTS else ():
-        cut = replace(key_mask, cut=True)
-        if all(_explains(structure, plane, cut) for plane in longer):
-            return Meaning(structure, cut)
-    if usual:
-        return Unexplained("what it hides depends on elements beyond the keys")
+            return Meaning(structure, key_mask, ends_at)
     return Unexplained("no value of shape (batch, keys) explains which keys it hides")
+
+
+def _stored_keys(mask: ir.Value, probes: ProbeSet) -> int:
+    """Columns of the largest table that a mask is cut from; 0 without one, or when all lengths are fixed anyway."""
+    if all(kind == "batch" for kind in probes.lengths.kinds.values()):
+        return 0
+    tables = [held for value in cone(mask) if (held := tensor(value)) is not None and len(held.shape) > 1]
+    shapes = [tuple(int(length) for length in held.shape.numpy()) for held in tables]
+    return max((shape[-1] for shape in shapes if shape[-2] > 1), default=0)
 
 
 def _longer_planes(step: Step, scores_of: Callable[[Probe], Shape | None], probes: ProbeSet) -> list[Plane]:
@@ -246,15 +251,23 @@ def _one_per_key(shape: Shape, batch: int, keys: int) -> bool:
     return len(shape) > 1 and shape[0] == batch and shape[-1] == keys and all(one == 1 for one in shape[1:-1])
 
 
-def _key_masks(mask: ir.Value, planes: Sequence[Plane]) -> Iterator[KeyMask]:
-    """Values the mask is made from that have one element per key, nearest to the graph inputs first."""
-    probe = planes[0].probe
-    batch, _, keys = planes[0].visible.shape
+def _key_masks(mask: ir.Value, plane: Plane, cut: bool) -> Iterator[KeyMask]:
+    """Values the mask is made from that have one element per key, nearest to the graph inputs first; with `cut` also, at
+    the end, those that have at least that many."""
+    batch, _, keys = plane.visible.shape
+    longer: list[ir.Value] = []
     for value in reversed(list(cone(mask))):
-        shape = probe.shape(value)
-        if shape is not None and _one_per_key(shape, batch, keys) and not value.is_initializer():
+        shape = plane.probe.shape(value)
+        if shape is None or value.is_initializer():
+            continue
+        if _one_per_key((*shape[:-1], keys), batch, keys) and shape[-1] >= keys:
+            longer.append(value)
+        if _one_per_key(shape, batch, keys):
             yield KeyMask(value)
             yield KeyMask(value, inverted=True)
+    for value in longer if cut else ():
+        yield KeyMask(value, cut=True)
+        yield KeyMask(value, inverted=True, cut=True)
 
 
 def cone(value: ir.Value) -> Iterator[ir.Value]:
