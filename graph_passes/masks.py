@@ -36,6 +36,7 @@ MAX_CONE: Final = 4096
 # a past, where few queries meet many keys.
 MAX_PLANE: Final = 1 << 25
 MARGIN: Final = 8
+MAX_LENGTH: Final = 1 << 24  # what a model can hold as a length; larger numbers mean "all" or "hidden"
 SLICE_BY_INPUTS: Final = 10  # the opset from which a Slice can end at a computed length
 # Operators whose constant operand may be a length: a window, a chunk, a diagonal.
 LENGTH_OPS: Final = (
@@ -116,7 +117,7 @@ def explain(
     """The meaning of one mask step; `scores_of` is the shape of the scores that it is applied to, per run."""
     assert step.value is not None
     runs = list(probes.probes)
-    long = _long_run(step.value, probes)
+    long = _long_run(step.value, scores_of, probes)
     if isinstance(long, Unexplained):
         return long
     planes: list[Plane] = []
@@ -133,7 +134,8 @@ def explain(
     structure = _structure([plane for plane in planes if plane.plain])
     if isinstance(structure, Unexplained):
         return structure
-    ends_at = _stored_keys(step.value, probes)
+    fixed = all(kind == "batch" for kind in probes.lengths.kinds.values())
+    ends_at = 0 if fixed else _table_keys(step.value)
     if all(_explains(structure, plane, None) for plane in planes):
         return Meaning(structure, None, ends_at)
     planes += _longer_planes(step, scores_of, probes)
@@ -141,15 +143,6 @@ def explain(
         if all(_explains(structure, plane, key_mask) for plane in planes):
             return Meaning(structure, key_mask, ends_at)
     return Unexplained("no value of shape (batch, keys) explains which keys it hides")
-
-
-def _stored_keys(mask: ir.Value, probes: ProbeSet) -> int:
-    """Columns of the largest table that a mask is cut from; 0 without one, or when all lengths are fixed anyway."""
-    if all(kind == "batch" for kind in probes.lengths.kinds.values()):
-        return 0
-    tables = [held for value in cone(mask) if (held := tensor(value)) is not None and len(held.shape) > 1]
-    shapes = [tuple(int(length) for length in held.shape.numpy()) for held in tables]
-    return max((shape[-1] for shape in shapes if shape[-2] > 1), default=0)
 
 
 def _longer_planes(step: Step, scores_of: Callable[[Probe], Shape | None], probes: ProbeSet) -> list[Plane]:
@@ -285,33 +278,49 @@ def cone(value: ir.Value) -> Iterator[ir.Value]:
                 queue.append(one)
 
 
-def _long_run(mask: ir.Value, probes: ProbeSet) -> Probe | Unexplained | None:
+def _long_run(
+    mask: ir.Value, scores_of: Callable[[Probe], Shape | None], probes: ProbeSet
+) -> Probe | Unexplained | None:
     """A run beyond the largest length that is written into the mask, where a window or a chunk would show; None when
     the usual runs already go beyond it or all lengths are fixed."""
-    written, buffer = 0, 0
+    written, table = 0, _table_keys(mask)
     for value in cone(mask):
         node = value.producer()
         if is_op(node, *LENGTH_OPS) and node is not None:
-            written = max([written, *(_length(one, probes) for one in node.inputs if one is not None)])
-        held = tensor(value)
-        if held is not None and held.size > 1:
-            buffer = max(buffer, *(int(length) for length in held.shape.numpy()))
-    # A mask cut from a stored buffer cannot go beyond it; there the whole buffer is looked at.
-    wanted = buffer - MARGIN if buffer > MARGIN else written + MARGIN if written else 0
+            written = max([written, *(_length(one, node, probes) for one in node.inputs if one is not None)])
+
+    def runs(probe: Probe | None) -> bool:
+        return probe is not None and scores_of(probe) is not None and probe.shape(mask) is not None
+
+    # A mask cut from a stored table cannot go beyond it; there the whole table is looked at.
+    ends = table > MARGIN and not runs(probes.long(table + MARGIN))
+    wanted = table - MARGIN if ends else written + MARGIN if written else 0
     if wanted <= probes.reach(mask):
         return None
     probe = probes.long(wanted)
     if probe is None:
         return None
     shape = probe.shape(mask)
-    if shape is None or len(shape) < 2 or shape[-1] * shape[-2] > MAX_PLANE:
-        return Unexplained(f"it contains the length {max(written, buffer)}, too long to be tried")
+    if not runs(probe) or shape is None or len(shape) < 2 or shape[-1] * shape[-2] > MAX_PLANE:
+        return Unexplained(f"it contains the length {table if ends else written}, too long to be tried")
     return probe
 
 
-def _length(value: ir.Value, probes: ProbeSet) -> int:
-    """The number in `value` if it is a constant that could be a length, else 0."""
+def _table_keys(mask: ir.Value) -> int:
+    """Columns of the largest stored table, (.., rows, keys), that a mask is made from; 0 without one."""
+    tables = [held for value in cone(mask) if (held := tensor(value)) is not None and len(held.shape) > 1]
+    shapes = [tuple(int(length) for length in held.shape.numpy()) for held in tables]
+    return max((shape[-1] for shape in shapes if shape[-2] > 1), default=0)
+
+
+def _length(value: ir.Value, node: ir.Node, probes: ProbeSet) -> int:
+    """The number in `value` if it is a constant that could be a length, else 0.
+
+    (1 - mask) * -10000 is none: as a factor a float so large is what hides a key.
+    """
     number = probes.scalar(value) if probes.is_weight(value) else None
-    if number is None or not 2 <= abs(number.value) < 2**31 or number.value != int(number.value):
+    if number is None or not 2 <= abs(number.value) < MAX_LENGTH or number.value != int(number.value):
         return 0
-    return int(abs(number.value))
+    dtype = probes.first.dtype(value)
+    fills = dtype is not None and dtype.is_floating_point() and abs(number.value) >= -HIDDEN
+    return 0 if fills and is_op(node, "Mul", "Div") else int(abs(number.value))

@@ -152,6 +152,9 @@ class Probe:
 def _leaf_fact(value: ir.Value) -> Fact:
     """What is known of an initializer or Constant without running anything."""
     held = tensor(value)
+    if held is None and value.is_initializer() and value.const_value is not None:
+        held = value.const_value  # callers may override it: shape and type hold, the content does not
+        return Fact(tuple(int(length) for length in held.shape.numpy()), held.dtype)
     if held is None or held.dtype == ir.DataType.STRING:
         return UNKNOWN
     shape = tuple(int(dim) for dim in held.shape.numpy())

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -170,3 +170,34 @@ def one_attention(
     merged, apart = ["batch", "tokens", sizes.heads * v_dim], ["batch", sizes.heads, "tokens", v_dim]
     graph.output("output", dtype, merged if style.merge else apart)
     return graph
+
+
+def layers(
+    graph: Graph, sizes: Sizes, styles: Sequence[Style], dtype: Any = np.float32, seed: int = 0
+) -> Graph:
+    """Residual attention layers over an input `hidden` (B, S, 48), with random projections; result `output`."""
+    rng = np.random.default_rng(seed)
+    width, v_dim = 48, sizes.v_head_dim or sizes.head_dim
+    hidden = graph.input("hidden", dtype, ["batch", "tokens", width])
+
+    def project(value: str, before: int, after: int, spread: float) -> str:
+        weight = rng.standard_normal((before, after)) * spread / math.sqrt(before)
+        return graph.op("MatMul", value, graph.constant(weight, dtype))
+
+    for style in styles:
+        q = project(hidden, width, sizes.heads * sizes.head_dim, 2)
+        k = project(hidden, width, sizes.kv_heads * sizes.head_dim, 2)
+        v = project(hidden, width, sizes.kv_heads * v_dim, 1)
+        out = attention(graph, q, k, v, sizes, style, dtype)
+        hidden = graph.op("Add", hidden, project(out, sizes.heads * v_dim, width, 0.5))
+    graph.op("Identity", hidden, name="output")
+    graph.output("output", dtype, ["batch", "tokens", width])
+    return graph
+
+
+def hidden_feeds(batch: int = 2, tokens: int = 9, dtype: Any = np.float32) -> dict[str, Array]:
+    """Values for `layers`, with an outlier channel and a loud first token."""
+    hidden = np.random.default_rng(1).standard_normal((batch, tokens, 48))
+    hidden[..., 5] += 4
+    hidden[:, :1] *= 3
+    return {"hidden": hidden.astype(dtype)}

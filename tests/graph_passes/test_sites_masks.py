@@ -94,6 +94,28 @@ def test_key_mask_of_any_type_and_sense(dtype: Any, hides: int) -> None:
     assert "attn_bias" not in has_inputs(after)
 
 
+@pytest.mark.parametrize("number", [1e4, 1e9, -masks.LOWEST])
+@pytest.mark.parametrize("form", ["(1 - mask) * -number", "mask * number - number"])
+def test_numbers_that_hide_are_no_lengths(number: float, form: str) -> None:
+    """BERT's arithmetic. Read as a length, 1e9 would ask for a trial run of a billion keys."""
+
+    def mask(graph: Graph, scores: str) -> str:
+        name = graph.input("attention_mask", np.float32, ["batch", "keys"])
+        wide = graph.unsqueeze(name, 1, 2)
+        if form == "(1 - mask) * -number":
+            low = graph.constant(-number, np.float32)
+            return masks.add(
+                graph, scores, graph.op("Mul", graph.op("Sub", graph.constant(1, np.float32), wide), low)
+            )
+        high = graph.constant(number, np.float32)
+        return masks.add(graph, scores, graph.op("Sub", graph.op("Mul", wide, high), high))
+
+    model = one_attention(SIZES, Style(mask=mask)).model()
+    given = feeds(SIZES) | {"attention_mask": key_masks().astype(np.float32)}
+    _, report = check_fused(model, given)
+    assert report.sites[0].mask == ("key mask",)
+
+
 @pytest.mark.parametrize("where_first", [True, False])
 def test_causal_and_padding_as_two_masks(where_first: bool) -> None:
     """GPT-2: Where(causal) and Add(padding), in either order."""
@@ -160,6 +182,24 @@ def test_window_length_is_read_exactly(window: int) -> None:
     after, report = check_fused(model, feeds(SIZES), feeds(LONG))
     assert report.sites[0].window_left == window - 1
     assert attribute(attention_nodes(after)[0], "window_left") == window - 1
+
+
+def test_window_beside_a_stored_table() -> None:
+    """A small table in the mask is not its end: the window of 40 lies beyond it and counts."""
+
+    def mask(graph: Graph, scores: str) -> str:
+        table = graph.constant(np.zeros((4, 12)), np.int64)
+        zero = graph.op(
+            "Gather", graph.op("Gather", table, graph.constant(0, np.int64)), graph.constant(3, np.int64)
+        )
+        row, key = masks.positions(graph, scores)
+        oldest = graph.op("Sub", row, graph.op("Add", graph.constant(39, np.int64), zero))
+        hidden = graph.op("Or", graph.op("Greater", key, row), graph.op("Less", key, oldest))
+        return masks.add(graph, scores, masks.fill(graph, hidden, masks.LOWEST, np.float32))
+
+    model = one_attention(SIZES, Style(mask=mask)).model()
+    _, report = check_fused(model, feeds(SIZES), feeds(LONG))
+    assert (report.sites[0].mask, report.sites[0].window_left) == (("causal", "window"), 39)
 
 
 def test_window_with_padding() -> None:
