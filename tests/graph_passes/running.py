@@ -32,6 +32,12 @@ def fuse(model: onnx.ModelProto, options: FuseOptions = FP32) -> tuple[onnx.Mode
     return fused, report
 
 
+def assert_untouched(after: onnx.ModelProto, before: onnx.ModelProto) -> None:
+    """To the byte, apart from what reading and writing a model does."""
+    written = ir.serde.serialize_model(ir.serde.deserialize_model(before))
+    assert after.SerializeToString(deterministic=True) == written.SerializeToString(deterministic=True)
+
+
 def original_session(model: onnx.ModelProto | Path) -> ort.InferenceSession:
     """The model as it is written."""
     options = _options()
