@@ -45,6 +45,17 @@ class Builder:
         self.names = names
         self.opset = opset
         self._shared: dict[tuple[object, ...], ir.Value] = {}
+        self._moved: dict[ir.Value, ir.Value] = {}
+
+    def move(self, old: ir.Value, new: ir.Value) -> None:
+        """Note that `new` has taken the place of `old`, which decisions made earlier may still name."""
+        self._moved[old] = new
+
+    def now(self, value: ir.Value) -> ir.Value:
+        """What stands for `value` in the graph as it is now."""
+        while value in self._moved:
+            value = self._moved[value]
+        return value
 
     def node(
         self,
@@ -130,7 +141,7 @@ class Builder:
     ) -> ir.Value:
         whole: ir.Value | None = None
         for mask, rank, dtype in zip(masks, ranks, dtypes, strict=True):
-            value = mask.value
+            value = self.now(mask.value)
             plain = dtype in (ir.DataType.BOOL, ir.DataType.INT32, ir.DataType.INT64) and not mask.inverted
             if dtype != ir.DataType.BOOL and not (plain and len(masks) == 1):
                 value = self.cast(before, value, ir.DataType.BOOL, scope)
@@ -187,8 +198,8 @@ class Builder:
             fill = self.constant(before, np.asarray(-np.inf, numpy_type), scope)
             zero = self.constant(before, np.asarray(0, numpy_type), scope)
             branches = [fill, zero] if step.hides_when else [zero, fill]
-            return self.node(before, "Where", [step.value, *branches], dtype, scope)
-        value = step.value
+            return self.node(before, "Where", [self.now(step.value), *branches], dtype, scope)
+        value = self.now(step.value)
         if own_type != dtype:
             value = self.cast(before, value, dtype, scope)
         return value if step.sign > 0 else self.node(before, "Neg", [value], dtype, scope)

@@ -87,8 +87,8 @@ def rewrite(fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: Pr
         "query": _prepared(operands.query, before, builder, scope),
         "key": _prepared(operands.key.new, before, builder, scope),
         "value": _prepared(operands.value.new, before, builder, scope),
-        "past_key": fusion.past[0] if fusion.past else None,
-        "past_value": fusion.past[1] if fusion.past else None,
+        "past_key": builder.now(fusion.past[0]) if fusion.past else None,
+        "past_value": builder.now(fusion.past[1]) if fusion.past else None,
         "key_mask": None,  # below: it may need the length of the key
         "attn_bias": _bias(fusion, before, builder, probes, scope),
         "sinks": _sinks(fusion, before, builder, probes, scope),
@@ -122,7 +122,7 @@ def rewrite(fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: Pr
 
 def _prepared(one: Candidate, before: ir.Node, builder: Builder, scope: str) -> ir.Value:
     """The candidate's value as the operator takes it."""
-    value, prepare = one.value, one.prepare
+    value, prepare = builder.now(one.value), one.prepare
     if prepare is None:
         return value
     if prepare.perm:
@@ -165,6 +165,7 @@ def _take_over(old: ir.Value, new: ir.Value, builder: Builder) -> Sequence[ir.No
     old.name = builder.names.new(f"{name}_unfused")
     new.name = name
     old.replace_all_uses_with(new, replace_graph_outputs=True)
+    builder.move(old, new)
     return [] if producer is None else [producer]
 
 
@@ -211,7 +212,7 @@ def _key_mask(
         return None
     ranks = [len(probes.first_shape(mask.value) or ()) for mask in masks]
     dtypes = [probes.first.dtype(mask.value) or ir.DataType.BOOL for mask in masks]
-    keys = [(fusion.past[0], 2)] if fusion.past else []
+    keys = [(builder.now(fusion.past[0]), 2)] if fusion.past else []
     if key is not None:
         keys.append((key, 2 if fusion.operands.key.new.form.layout == "BHSD" else 1))
     return builder.key_mask(before, masks, ranks, dtypes, keys, scope)
@@ -233,9 +234,9 @@ def _bias(fusion: Fusion, before: ir.Node, builder: Builder, probes: ProbeSet, s
 def _sinks(
     fusion: Fusion, before: ir.Node, builder: Builder, probes: ProbeSet, scope: str
 ) -> ir.Value | None:
-    sinks = fusion.sinks
-    if sinks is None:
+    if fusion.sinks is None:
         return None
+    sinks = builder.now(fusion.sinks)
     if probes.first.dtype(sinks) != ir.DataType.FLOAT:
         sinks = builder.cast(before, sinks, ir.DataType.FLOAT, scope)
     if len(probes.first_shape(fusion.sinks) or ()) != 1:
