@@ -3,13 +3,11 @@ stands in the way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from custom_ops.problems import Sizes
 from onnx import helper
 from zyfa_ort.graph_passes.errors import GraphPassError
 from zyfa_ort.graph_passes.report import FuseOptions, SiteOptions
@@ -17,204 +15,20 @@ from zyfa_ort.graph_passes.report import FuseOptions, SiteOptions
 from graph_passes import mask_builders as masks
 from graph_passes.decomposed import Style, inputs, merge_heads, one_attention, split_heads
 from graph_passes.graph import Graph
+from graph_passes.refusing import (
+    SIZES,
+    Scores,
+    check_declined,
+    constant,
+    cut,
+    many,
+    sink,
+    then,
+    unary,
+    with_constant,
+    written_out,
+)
 from graph_passes.running import FP32, assert_untouched, fuse
-
-SIZES = Sizes(batch=2, heads=4, kv_heads=4, q_len=9, kv_len=9)
-Scores = Callable[[Graph, str], str]
-
-
-def scores_through(change: Scores, **style: Any) -> onnx.ModelProto:
-    """One attention whose scaled scores pass through `change`."""
-    return one_attention(SIZES, Style(mask=change, **style)).model()
-
-
-def constant(graph: Graph, number: Any) -> str:
-    return graph.constant(number, np.float32)
-
-
-def unary(op_type: str, name: str = "odd", **attributes: Any) -> Scores:
-    return lambda graph, scores: graph.op(op_type, scores, name=name, **attributes)
-
-
-def with_constant(op_type: str, number: Any) -> Scores:
-    return lambda graph, scores: graph.op(op_type, scores, constant(graph, number), name="odd")
-
-
-def with_input(op_type: str, dims: list[int | str]) -> Scores:
-    return lambda graph, scores: graph.op(
-        op_type, scores, graph.input("runtime", np.float32, dims), name="odd"
-    )
-
-
-def then(*steps: Scores) -> Scores:
-    def all_of_them(graph: Graph, scores: str) -> str:
-        for step in steps:
-            scores = step(graph, scores)
-        return scores
-
-    return all_of_them
-
-
-def where_small(graph: Graph, scores: str) -> str:
-    condition = masks.hidden_by_position(graph, scores)
-    return graph.op("Where", condition, constant(graph, -10), scores, name="odd")
-
-
-def columns(graph: Graph, scores: str, number: int, name: str = "odd") -> str:
-    """`number` columns of zeros behind the keys."""
-    lengths = [graph.length(scores, 0), graph.integers(4), graph.length(scores, 2), graph.integers(number)]
-    column = constant(graph, np.zeros((1, 4, 1, number)))
-    column = graph.op("Expand", column, graph.op("Concat", *lengths, axis=0))
-    return graph.op("Concat", scores, column, axis=-1, name=name)
-
-
-def two_columns(graph: Graph, scores: str) -> str:
-    return columns(graph, scores, 2)
-
-
-def sink(graph: Graph, scores: str) -> str:
-    return columns(graph, scores, 1, "sink")
-
-
-def many(graph: Graph, scores: str) -> str:
-    for at in range(30):
-        scores = graph.op("Identity", scores, name=f"step_{at}")
-    return scores
-
-
-def capped(number: float, name: str) -> Scores:
-    return lambda graph, scores: graph.op(
-        "Mul",
-        graph.op("Tanh", graph.op("Div", scores, constant(graph, number)), name=name),
-        constant(graph, number),
-    )
-
-
-def scaled(number: float, name: str = "") -> Scores:
-    return lambda graph, scores: graph.op("Mul", scores, constant(graph, number), name=name)
-
-
-def times_heads(graph: Graph, scores: str) -> str:
-    return graph.op("Mul", scores, constant(graph, np.ones((4, 1, 1))), name="odd")
-
-
-def clip_above(graph: Graph, scores: str) -> str:
-    return graph.op("Clip", scores, constant(graph, masks.LOWEST), constant(graph, 5), name="odd")
-
-
-def minus_two_tanh(graph: Graph, scores: str) -> str:
-    return graph.op("Mul", graph.op("Tanh", scores, name="cap"), constant(graph, -2))
-
-
-def runtime_bias(graph: Graph, scores: str) -> str:
-    return masks.bias("bias", ["tokens", "tokens"])(graph, scores)
-
-
-# Steps between the product and the Softmax: the steps, the node in the way, the reason.
-SCORES: dict[str, tuple[Scores, str, str]] = {
-    "unknown operator": (
-        unary("Erf"),
-        "odd",
-        "Erf between the product and the Softmax is not understood",
-    ),
-    "run-time scale": (
-        with_input("Mul", []),
-        "odd",
-        "the scale of the scores is computed at run time",
-    ),
-    "run-time divisor": (
-        with_input("Div", [1]),
-        "odd",
-        "the scale of the scores is computed at run time",
-    ),
-    "one scale per head": (
-        times_heads,
-        "odd",
-        "Mul of the scores with a tensor is not a scale",
-    ),
-    "where that does not hide": (
-        where_small,
-        "odd",
-        "Where on the scores does not fill in a large negative number",
-    ),
-    "max that counts": (
-        with_constant("Max", 0.0),
-        "odd",
-        "Max changes scores of visible keys",
-    ),
-    "clip from above": (
-        clip_above,
-        "odd",
-        "Clip changes scores of visible keys",
-    ),
-    "two sink columns": (
-        two_columns,
-        "odd",
-        "Concat on the scores does not append one sink column",
-    ),
-    "sink before the mask": (
-        then(sink, with_constant("Add", [0.0])),
-        "odd",
-        "the sink column is not the last thing that is done to the scores",
-    ),
-    "sink that stays": (
-        sink,
-        "attended_0",
-        "the sink column is not cut off before the product with V",
-    ),
-    "softcap after the mask": (
-        then(masks.causal(), capped(2.0, "cap")),
-        "cap",
-        "the softcap comes after a mask, so hidden keys would count",
-    ),
-    "two softcaps": (
-        then(capped(2.0, "cap"), capped(3.0, "cap again")),
-        "cap again",
-        "a second Tanh on the scores is not understood",
-    ),
-    "negative softcap": (
-        minus_two_tanh,
-        "cap",
-        "a softcap of -2 is not positive",
-    ),
-    "mask times minus one": (
-        then(masks.causal(), scaled(-1, "odd")),
-        "odd",
-        "masked scores are multiplied by -1",
-    ),
-    "mask times nothing": (
-        then(masks.causal(), scaled(0, "odd")),
-        "odd",
-        "masked scores are multiplied by 0",
-    ),
-    "bias, then a scale": (
-        then(runtime_bias, scaled(0.5, "odd")),
-        "odd",
-        "the scores are scaled after a bias was added",
-    ),
-    "too many nodes": (
-        many,
-        "step_6",
-        "no product within 24 nodes before the Softmax",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SCORES)
-def test_steps_on_the_scores(name: str) -> None:
-    change, at, reason = SCORES[name]
-    check_declined(scores_through(change), at, reason)
-
-
-def check_declined(model: onnx.ModelProto, at: str, reason: str, node: str = "softmax_0") -> None:
-    """Nothing is changed, and the one candidate is declined with this node and reason."""
-    after, report = fuse(model)
-    (site,) = report.sites
-    assert (site.status, site.reason) == ("declined", reason)
-    assert (site.node, site.at, site.graph) == (node, at, "")
-    assert not report.modified and report.fused == 0
-    assert report.summary() == "0 of 1 attention sites fused, 1 found but declined"
-    assert_untouched(after, model)
 
 
 def test_softmax_over_another_axis() -> None:
@@ -265,19 +79,6 @@ def test_probabilities_of_a_guarded_softmax_have_another_reader() -> None:
     check_declined(graph.model(), "Where_0", "the probabilities are read by IsNaN_0, Where_0")
 
 
-def written_out(after_softmax: Scores, before: Scores = lambda graph, scores: scores) -> onnx.ModelProto:
-    """One attention with something of its own around the probabilities."""
-    graph = Graph()
-    query, key, value = inputs(graph, SIZES)
-    q, k, v = (split_heads(graph, one, 4, 16) for one in (query, key, value))
-    scores = before(graph, graph.op("MatMul", q, graph.transpose(k, 0, 1, 3, 2), name="scores"))
-    weights = after_softmax(graph, graph.op("Softmax", scores, axis=-1, name="softmax_0"))
-    out = graph.op("MatMul", weights, v, name="attended_0")
-    graph.op("Identity", merge_heads(graph, out, 64), name="output")
-    graph.output("output", np.float32, ["batch", "tokens", 64])
-    return graph.model()
-
-
 def test_probabilities_are_changed() -> None:
     model = written_out(with_constant("Mul", 0.9))
     check_declined(model, "odd", "Mul after the Softmax is not the product with V")
@@ -294,6 +95,55 @@ def test_einsum_with_transposed_probabilities() -> None:
     product.op_type = "Einsum"
     product.attribute.append(helper.make_attribute("equation", "bhqk,bhqd->bhkd"))
     check_declined(model, "attended_0", "the product with V transposes the probabilities")
+
+
+def test_too_many_nodes_after_the_softmax() -> None:
+    model = written_out(many)
+    check_declined(model, "softmax_0", "no product within 24 nodes after the Softmax")
+
+
+def test_einsum_with_heads_between_queries_and_keys() -> None:
+    """(B, S, H, T): the reason names the product."""
+    graph = Graph()
+    query, key, value = inputs(graph, SIZES)
+    q, k, v = (graph.reshape(one, 0, 0, 4, 16) for one in (query, key, value))
+    scores = graph.op("Einsum", q, k, name="scores", equation="bqhd,bkhd->bqhk")
+    weights = graph.op("Softmax", scores, axis=-1, name="softmax_0")
+    out = graph.op("Einsum", weights, v, equation="bqhk,bkhd->bqhd")
+    graph.op("Identity", graph.reshape(out, 0, 0, 64), name="output")
+    graph.output("output", np.float32, ["batch", "tokens", 64])
+    check_declined(graph.model(), "scores", "the product puts queries and keys on unusual axes")
+
+
+def five_dimensions(change: Scores, mask: Scores | None) -> onnx.ModelProto:
+    """Heads as 2 groups of 2; `change` on queries and keys hides where they come from."""
+    graph = Graph()
+    query, key, value = inputs(graph, SIZES)
+    perm = [0, 2, 3, 1, 4]
+    q, k, v = (graph.transpose(graph.reshape(one, 0, 0, 2, 2, 16), *perm) for one in (query, key, value))
+    q, k = change(graph, q), change(graph, k)
+    scores = graph.op("MatMul", q, graph.transpose(k, 0, 1, 2, 4, 3), name="scores")
+    scores = scores if mask is None else mask(graph, scores)
+    weights = graph.op("Softmax", scores, axis=-1, name="softmax_0")
+    out = graph.transpose(graph.op("MatMul", weights, v, name="attended_0"), 0, 3, 1, 2, 4)
+    graph.op("Identity", graph.reshape(out, 0, 0, 64), name="output")
+    graph.output("output", np.float32, ["batch", "tokens", 64])
+    return graph.model()
+
+
+def test_queries_of_five_dimensions() -> None:
+    """No value above them has (batch, heads, length, head_dim) in any order."""
+    model = five_dimensions(lambda graph, value: graph.op("Sin", value), None)
+    reason = "the query tensor is not a (batch, heads, length, head_dim) reading of any value"
+    check_declined(model, "Sin_0", reason)
+
+
+def test_bias_of_five_dimensions() -> None:
+    model = five_dimensions(
+        lambda graph, value: value, masks.bias("bias", ["batch", 2, 2, "tokens", "tokens"])
+    )
+    reason = "a mask of shape [3, 2, 2, 5, 5] does not broadcast to (batch, heads, queries, keys)"
+    check_declined(model, "masked_0", reason)
 
 
 def test_rows_and_keys_are_mixed() -> None:
@@ -329,16 +179,18 @@ def test_float64() -> None:
     check_declined(model, "scores_0", reason)
 
 
+def test_mask_on_a_sink_column() -> None:
+    """A mask added after the sink has a column for it, which the operator's bias has not."""
+    model = written_out(cut, then(sink, with_constant("Add", [0.0])))
+    check_declined(model, "odd", "the sink column is not the last thing that is done to the scores")
+
+
 def test_sink_column_that_depends_on_the_row() -> None:
     """One number per row is no sink of the operator."""
 
     def column(graph: Graph, scores: str) -> str:
         rows = graph.input("rows", np.float32, ["batch", 4, "tokens", 1])
         return graph.op("Concat", scores, rows, axis=-1, name="whole")
-
-    def cut(graph: Graph, weights: str) -> str:
-        one = [graph.integers(number) for number in (0, -1, -1, 1)]
-        return graph.op("Slice", weights, *one)
 
     reason = "the sink column is not one number per query head"
     check_declined(written_out(cut, column), "softmax_0", reason)
@@ -367,7 +219,7 @@ def standard_attention(*wires: str, outputs: int = 1, **attributes: Any) -> onnx
         "v3": (np.float32, ["batch", 3, "tokens", 16]),
         "valid": (np.int64, ["batch"]),
     }
-    for name in wires:
+    for name in dict.fromkeys(wires):
         if name:
             graph.input(name, *shapes[name])
     names = ["y", "pk", "pv", "s"][:outputs]
@@ -391,8 +243,12 @@ def standard_attention(*wires: str, outputs: int = 1, **attributes: Any) -> onnx
             standard_attention("q", "k3", "v3"),
             "head counts: expected key heads that divide query heads, got 3 and 4",
         ),
+        (
+            standard_attention("q", "k", "v", "", "k"),
+            "query, key, value or one half of the past is missing",
+        ),
     ],
-    ids=["scores", "nonpad_kv_seqlen", "heads"],
+    ids=["scores", "nonpad_kv_seqlen", "heads", "half a past"],
 )
 def test_standard_attention(model: onnx.ModelProto, reason: str) -> None:
     check_declined(model, "attention", reason, node="attention")
