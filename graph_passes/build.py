@@ -45,6 +45,17 @@ class Builder:
         self.names = names
         self.opset = opset
         self._shared: dict[tuple[object, ...], ir.Value] = {}
+        self._moved: dict[ir.Value, ir.Value] = {}
+
+    def move(self, old: ir.Value, new: ir.Value) -> None:
+        """Note that `new` has taken the place of `old`, which decisions made earlier may still name."""
+        self._moved[old] = new
+
+    def now(self, value: ir.Value) -> ir.Value:
+        """What stands for `value` in the graph as it is now."""
+        while value in self._moved:
+            value = self._moved[value]
+        return value
 
     def node(
         self,
@@ -105,12 +116,18 @@ class Builder:
         masks: Sequence[KeyMask],
         ranks: Sequence[int],
         dtypes: Sequence[ir.DataType],
+        keys: Sequence[tuple[ir.Value, int]],
         scope: str,
     ) -> ir.Value:
-        """One (B, keys) bool or integer value: nonzero where all `masks` let the key through."""
+        """One (B, keys) bool or integer value: nonzero where all `masks` let the key through.
+
+        keys: values and their axes whose lengths sum up to the keys; masks that may be longer are cut to it.
+        """
         graph = before.graph
+        cut_to = tuple(keys) if any(mask.cut for mask in masks) else ()
         return self._share(
-            ("key_mask", graph, tuple(masks)), lambda: self._key_mask(before, masks, ranks, dtypes, scope)
+            ("key_mask", graph, tuple(masks), cut_to),
+            lambda: self._key_mask(before, masks, ranks, dtypes, cut_to, scope),
         )
 
     def _key_mask(
@@ -119,11 +136,12 @@ class Builder:
         masks: Sequence[KeyMask],
         ranks: Sequence[int],
         dtypes: Sequence[ir.DataType],
+        keys: Sequence[tuple[ir.Value, int]],
         scope: str,
     ) -> ir.Value:
         whole: ir.Value | None = None
         for mask, rank, dtype in zip(masks, ranks, dtypes, strict=True):
-            value = mask.value
+            value = self.now(mask.value)
             plain = dtype in (ir.DataType.BOOL, ir.DataType.INT32, ir.DataType.INT64) and not mask.inverted
             if dtype != ir.DataType.BOOL and not (plain and len(masks) == 1):
                 value = self.cast(before, value, ir.DataType.BOOL, scope)
@@ -131,11 +149,26 @@ class Builder:
                 value = self.node(before, "Not", [value], ir.DataType.BOOL, scope)
             if rank != 2:
                 value = self.reshape(before, value, (0, -1), scope)
+            if mask.cut:
+                value = self._cut(before, value, keys, scope)
             whole = (
                 value if whole is None else self.node(before, "And", [whole, value], ir.DataType.BOOL, scope)
             )
         assert whole is not None
         return whole
+
+    def _cut(
+        self, before: ir.Node, value: ir.Value, keys: Sequence[tuple[ir.Value, int]], scope: str
+    ) -> ir.Value:
+        """The first elements of (B, length), as many as the lengths `keys` sum up to."""
+        end: ir.Value | None = None
+        for one, axis in keys:
+            shape = self.node(before, "Shape", [one], ir.DataType.INT64, scope)
+            at = self.constant(before, np.asarray([axis], np.int64), scope)
+            length = self.node(before, "Gather", [shape, at], ir.DataType.INT64, scope)
+            end = length if end is None else self.node(before, "Add", [end, length], ir.DataType.INT64, scope)
+        start, axes = (self.constant(before, np.asarray([number], np.int64), scope) for number in (0, 1))
+        return self.node(before, "Slice", [value, start, end, axes], value.dtype, scope)
 
     def bias(self, before: ir.Node, terms: Sequence[Term], dtype: ir.DataType, scope: str) -> ir.Value:
         """The sum of `terms` as one tensor of `dtype`."""
@@ -165,8 +198,8 @@ class Builder:
             fill = self.constant(before, np.asarray(-np.inf, numpy_type), scope)
             zero = self.constant(before, np.asarray(0, numpy_type), scope)
             branches = [fill, zero] if step.hides_when else [zero, fill]
-            return self.node(before, "Where", [step.value, *branches], dtype, scope)
-        value = step.value
+            return self.node(before, "Where", [self.now(step.value), *branches], dtype, scope)
+        value = self.now(step.value)
         if own_type != dtype:
             value = self.cast(before, value, dtype, scope)
         return value if step.sign > 0 else self.node(before, "Neg", [value], dtype, scope)

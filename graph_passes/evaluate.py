@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
+import onnx
 import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
 
@@ -130,7 +131,14 @@ class Evaluator:
     def _prepare(self, node: ir.Node) -> ReferenceEvaluator | None:
         if node not in self._prepared:
             try:
-                self._prepared[node] = ReferenceEvaluator(anonymous_proto(node), opsets={"": self.opset})
+                self._prepared[node] = ReferenceEvaluator(self._alone(node), opsets={"": self.opset})
             except Exception:  # an operator onnx has no reference for: its output stays unknown
                 self._prepared[node] = None
         return self._prepared[node]
+
+    def _alone(self, node: ir.Node) -> onnx.GraphProto:
+        """The node in a graph: of a bare node the reference takes the newest version, whatever opset it is told."""
+        proto = anonymous_proto(node)
+        inputs = [onnx.ValueInfoProto(name=name) for name in dict.fromkeys(proto.input) if name]
+        outputs = [onnx.ValueInfoProto(name=name) for name in proto.output if name]
+        return onnx.GraphProto(name="alone", node=[proto], input=inputs, output=outputs)

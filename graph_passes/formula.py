@@ -23,8 +23,8 @@ class Formula:
 
 def formula_of(scores: Scores) -> Formula | Obstacle:
     """Bring the steps into the operator's order, or name the step that does not fit it."""
-    scale, slack, capped = 1.0, 0.0, False
-    cap = 1.0
+    scale, slack, cap = 1.0, 0.0, 1.0
+    capped: Step | None = None
     masks: list[Step] = []
     late: Step | None = None
     for step in scores.steps:
@@ -33,7 +33,7 @@ def formula_of(scores: Scores) -> Formula | Obstacle:
                 return Obstacle(step.node, "the softcap comes after a mask, so hidden keys would count")
             if capped:
                 return Obstacle(step.node, "a second Tanh on the scores is not understood")
-            capped = True
+            capped = step
         elif step.kind == "scale":
             if masks and step.number <= 0:
                 return Obstacle(step.node, f"masked scores are multiplied by {step.number:g}")
@@ -48,6 +48,6 @@ def formula_of(scores: Scores) -> Formula | Obstacle:
     if not capped:
         return Formula(scale, slack, 0.0, tuple(masks), late)
     if cap <= 0:
-        return Obstacle(scores.steps[0].node, f"a softcap of {cap:g} is not positive")
+        return Obstacle(capped.node, f"a softcap of {cap:g} is not positive")
     # cap * tanh(scale * s) = cap * tanh((scale * cap * s) / cap)
     return Formula(scale * cap, slack, cap, tuple(masks), late)

@@ -19,7 +19,8 @@ import onnx_ir as ir
 
 from .build import Builder, Term
 from .fusion import Fusion
-from .layouts import Candidate, Outlet
+from .layouts import Candidate
+from .operands import Operands
 from .scenarios import ProbeSet
 from .schema import DOMAIN, FP8_ONLY_ATTRIBUTES, INPUTS, PREFILL_ATTENTION, Fp8Edges, Precision, Rotation
 from .sweep import remove_dead
@@ -86,12 +87,13 @@ def rewrite(fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: Pr
         "query": _prepared(operands.query, before, builder, scope),
         "key": _prepared(operands.key.new, before, builder, scope),
         "value": _prepared(operands.value.new, before, builder, scope),
-        "past_key": fusion.past[0] if fusion.past else None,
-        "past_value": fusion.past[1] if fusion.past else None,
-        "key_mask": _key_mask(fusion, before, builder, probes, scope),
+        "past_key": builder.now(fusion.past[0]) if fusion.past else None,
+        "past_value": builder.now(fusion.past[1]) if fusion.past else None,
+        "key_mask": None,  # below: it may need the length of the key
         "attn_bias": _bias(fusion, before, builder, probes, scope),
         "sinks": _sinks(fusion, before, builder, probes, scope),
     }
+    inputs["key_mask"] = _key_mask(fusion, inputs["key"], before, builder, probes, scope)
     ordered = [inputs.get(one) for one in INPUTS]
     while ordered[-1] is None:
         ordered.pop()
@@ -109,7 +111,7 @@ def rewrite(fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: Pr
         output.type = ir.TensorType(dtype)
     graph.insert_before(before, node)
 
-    result = _restored(operands.outlet, node.outputs[0], name, before, builder, scope)
+    result = _restored(operands, node.outputs[0], name, before, builder, scope)
     stale: list[ir.Node] = [fusion.last, *_take_over(operands.outlet.value, result, builder)]
     for old, new in zip(presents, node.outputs[1:], strict=True):
         stale += _move_present(old, new, fusion.last, builder)
@@ -120,7 +122,7 @@ def rewrite(fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: Pr
 
 def _prepared(one: Candidate, before: ir.Node, builder: Builder, scope: str) -> ir.Value:
     """The candidate's value as the operator takes it."""
-    value, prepare = one.value, one.prepare
+    value, prepare = builder.now(one.value), one.prepare
     if prepare is None:
         return value
     if prepare.perm:
@@ -133,14 +135,20 @@ def _prepared(one: Candidate, before: ir.Node, builder: Builder, scope: str) -> 
 
 
 def _restored(
-    outlet: Outlet, result: ir.Value, name: str, before: ir.Node, builder: Builder, scope: str
+    operands: Operands, result: ir.Value, name: str, before: ir.Node, builder: Builder, scope: str
 ) -> ir.Value:
     """The operator's output in the form and type of the outlet."""
-    if not outlet.flat and outlet.dtype == result.dtype:
+    outlet, query = operands.outlet, operands.query
+    same_form = not outlet.flat and outlet.form == query.form
+    if same_form and outlet.dtype == result.dtype:
         return result
     result.name = builder.names.new(f"{name}_output")
     if outlet.flat:  # (B, H, S, D) -> (B*H, 1, S, D) -> (B*H, S, D)
         result = builder.squeeze(before, builder.reshape(before, result, (-1, 1, 0, 0), scope), 1, scope)
+    elif not same_form:
+        heads, width = query.heads, operands.value.new.head_dim
+        lengths = (0, 0, heads * width) if outlet.form.packed else (0, 0, heads, width)
+        result = builder.reshape(before, result, lengths, scope)
     if outlet.dtype != result.dtype:
         result = builder.cast(before, result, outlet.dtype, scope)
     return result
@@ -157,6 +165,7 @@ def _take_over(old: ir.Value, new: ir.Value, builder: Builder) -> Sequence[ir.No
     old.name = builder.names.new(f"{name}_unfused")
     new.name = name
     old.replace_all_uses_with(new, replace_graph_outputs=True)
+    builder.move(old, new)
     return [] if producer is None else [producer]
 
 
@@ -196,14 +205,17 @@ def _move_present(joined: ir.Value, present: ir.Value, last: ir.Node, builder: B
 
 
 def _key_mask(
-    fusion: Fusion, before: ir.Node, builder: Builder, probes: ProbeSet, scope: str
+    fusion: Fusion, key: ir.Value | None, before: ir.Node, builder: Builder, probes: ProbeSet, scope: str
 ) -> ir.Value | None:
     masks = fusion.masking.key_masks
     if not masks:
         return None
     ranks = [len(probes.first_shape(mask.value) or ()) for mask in masks]
     dtypes = [probes.first.dtype(mask.value) or ir.DataType.BOOL for mask in masks]
-    return builder.key_mask(before, masks, ranks, dtypes, scope)
+    keys = [(builder.now(fusion.past[0]), 2)] if fusion.past else []
+    if key is not None:
+        keys.append((key, 2 if fusion.operands.key.new.form.layout == "BHSD" else 1))
+    return builder.key_mask(before, masks, ranks, dtypes, keys, scope)
 
 
 def _bias(fusion: Fusion, before: ir.Node, builder: Builder, probes: ProbeSet, scope: str) -> ir.Value | None:
@@ -222,9 +234,9 @@ def _bias(fusion: Fusion, before: ir.Node, builder: Builder, probes: ProbeSet, s
 def _sinks(
     fusion: Fusion, before: ir.Node, builder: Builder, probes: ProbeSet, scope: str
 ) -> ir.Value | None:
-    sinks = fusion.sinks
-    if sinks is None:
+    if fusion.sinks is None:
         return None
+    sinks = builder.now(fusion.sinks)
     if probes.first.dtype(sinks) != ir.DataType.FLOAT:
         sinks = builder.cast(before, sinks, ir.DataType.FLOAT, scope)
     if len(probes.first_shape(fusion.sinks) or ()) != 1:

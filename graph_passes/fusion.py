@@ -26,6 +26,7 @@ from .views import merged
 
 # Default scale: 1/sqrt(head_dim) up to the rounding of the constants it was built from, at least this much.
 MIN_SLACK: Final = 2.0**-22
+ENDS_AT: Final = "the original ends at {} keys, where its stored mask ends; the fused node goes on"
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,8 @@ def masking_of(
                 joined = _joined(structure, meaning.structure, _square(at(mask), probes))
             if isinstance(meaning, Meaning) and joined is not None:
                 structure = joined
+                if meaning.ends_at:
+                    notes.append(ENDS_AT.format(meaning.ends_at))
                 if meaning.key_mask is not None and meaning.key_mask not in key_masks:
                     key_masks.append(meaning.key_mask)
                 continue

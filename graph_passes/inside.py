@@ -3,12 +3,13 @@ shapes are not known. It is found by its outline only, so that it is reported in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import onnx_ir as ir
 
-from .sites import Declined, Found, Site, bodies
+from .scenarios import ProbeSet
+from .sites import Declined, Found, Obstacle, Site, bodies, near_miss
 from .values import is_op, label, tensor
 
 PRODUCTS: Final = ("MatMul", "Einsum", "FusedMatMul")
@@ -32,29 +33,33 @@ PASSING: Final = frozenset(
 )
 
 
-def hidden_candidates(model: ir.Model, found: Iterable[Found]) -> Iterator[Declined]:
+def hidden_candidates(model: ir.Model, found: Iterable[Found], probes: ProbeSet) -> Iterator[Declined]:
     """Softmax nodes that look like attention and that the search did not report."""
     known = {one.softmax if isinstance(one, Site) else one.node for one in found}
-    yield from _in_graph(model.graph, known, "", "the shapes of its operands are not known")
+    yield from _in_graph(model.graph, known, "", lambda softmax: near_miss(softmax, probes))
     for function in model.functions.values():
         where = f"function {function.domain}::{function.name}/"
-        yield from _in_graph(
-            function, known, where, f"inside function {function.name}; inline functions first"
-        )
+        reason = f"inside function {function.name}; inline functions first"
+        yield from _in_graph(function, known, where, _always(reason))
 
 
-def _in_graph(nodes: Iterable[ir.Node], known: set[ir.Node], where: str, reason: str) -> Iterator[Declined]:
+Why = Callable[[ir.Node], Obstacle]
+
+
+def _always(reason: str) -> Why:
+    return lambda softmax: Obstacle(softmax, reason)
+
+
+def _in_graph(nodes: Iterable[ir.Node], known: set[ir.Node], where: str, why: Why) -> Iterator[Declined]:
     for node in nodes:
         for attribute in node.attributes.values():
             for body in bodies(attribute):
-                inner = (
-                    reason
-                    if is_op(node, "If")
-                    else f"inside a {node.op_type} body, whose lengths are not known"
-                )
+                unknown = f"inside a {node.op_type} body, whose lengths are not known"
+                inner = why if is_op(node, "If") else _always(unknown)
                 yield from _in_graph(body, known, f"{where}{label(node)}/{attribute.name}/", inner)
         if is_op(node, "Softmax") and node not in known and _before(node) and _after(node):
-            yield Declined(node, node, reason, where)
+            obstacle = why(node)
+            yield Declined(node, obstacle.node, obstacle.reason, where)
 
 
 def _product(node: ir.Node) -> bool:

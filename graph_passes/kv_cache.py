@@ -39,7 +39,7 @@ def cache_of(whole: Candidate, probes: ProbeSet) -> Cache | None:
     node = source(whole.value)
     if whole.form != BHSD or not is_op(node, "Concat") or node is None or len(node.inputs) != 2:
         return None
-    past, new = node.inputs[0], node.inputs[1]
+    past, new = _uncopied(node.inputs[0]), node.inputs[1]
     if (
         past is None
         or new is None
@@ -65,17 +65,26 @@ def cache_of(whole: Candidate, probes: ProbeSet) -> Cache | None:
     return Cache(past, tuple(same), whole.value)
 
 
+def _copies(node: ir.Node | None) -> bool:
+    """Identity; and the Concat of one tensor that torch's tracer leaves of an empty cache."""
+    return is_op(node, "Identity") or (is_op(node, "Concat") and node is not None and len(node.inputs) == 1)
+
+
+def _uncopied(value: ir.Value | None) -> ir.Value | None:
+    """The value that `value` is a plain copy of."""
+    while value is not None and (node := source(value)) is not None and _copies(node):
+        value = node.inputs[0]
+    return value
+
+
 def _from_outside(value: ir.Value) -> bool:
-    """True when `value` is an input of the model, possibly copied or reordered over the batch (beam search)."""
+    """True when `value` is an input of the model, possibly cast or reordered over the batch (beam search)."""
     for _ in range(4):
         node = source(value)
         if node is None:
             return value.is_graph_input() and not value.is_initializer()
         first = operand(node, 0)
-        copies = is_op(node, "Identity", "Cast", "Gather") or (
-            is_op(node, "Concat") and len(node.inputs) == 1
-        )
-        if first is None or not copies:
+        if first is None or not (_copies(node) or is_op(node, "Cast", "Gather")):
             return False
         value = first
     return False

@@ -36,6 +36,8 @@ MAX_CONE: Final = 4096
 # a past, where few queries meet many keys.
 MAX_PLANE: Final = 1 << 25
 MARGIN: Final = 8
+MAX_LENGTH: Final = 1 << 24  # what a model can hold as a length; larger numbers mean "all" or "hidden"
+SLICE_BY_INPUTS: Final = 10  # the opset from which a Slice can end at a computed length
 # Operators whose constant operand may be a length: a window, a chunk, a diagonal.
 LENGTH_OPS: Final = (
     *("Add", "Sub", "Mul", "Div", "Mod", "Min", "Max", "Clip", "Trilu", "Range"),
@@ -68,18 +70,26 @@ FULL: Final = Structure()
 
 @dataclass(frozen=True)
 class KeyMask:
-    """A value with B * keys elements that tells which keys exist: the nonzero ones, or with `inverted` the zeros."""
+    """A value with B * keys elements that tells which keys exist: the nonzero ones, or with `inverted` the zeros.
+
+    With `cut` it may have more elements per batch row; the first ones count.
+    """
 
     value: ir.Value
     inverted: bool = False
+    cut: bool = False
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """A mask explained; `key_mask` None means that every key exists."""
+    """A mask explained; `key_mask` None means that every key exists.
+
+    ends_at: the number of keys that a stored mask has, in a model of free lengths; 0 for a computed mask.
+    """
 
     structure: Structure
     key_mask: KeyMask | None = None
+    ends_at: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,7 +117,7 @@ def explain(
     """The meaning of one mask step; `scores_of` is the shape of the scores that it is applied to, per run."""
     assert step.value is not None
     runs = list(probes.probes)
-    long = _long_run(step.value, probes)
+    long = _long_run(step.value, scores_of, probes)
     if isinstance(long, Unexplained):
         return long
     planes: list[Plane] = []
@@ -119,15 +129,37 @@ def explain(
         if isinstance(found, Unexplained):
             return found
         planes.append(Plane(probe, found))
+    if not probes.is_flipped and not any(plane.visible[0].any() for plane in planes if plane.plain):
+        return explain(step, scores_of, probes.flipped)  # an input of ones hides everything: 1 is padding
     structure = _structure([plane for plane in planes if plane.plain])
     if isinstance(structure, Unexplained):
         return structure
+    fixed = all(kind == "batch" for kind in probes.lengths.kinds.values())
+    ends_at = 0 if fixed else _table_keys(step.value)
     if all(_explains(structure, plane, None) for plane in planes):
-        return Meaning(structure)
-    for key_mask in _key_masks(step.value, planes):
+        return Meaning(structure, None, ends_at)
+    planes += _longer_planes(step, scores_of, probes)
+    for key_mask in _key_masks(step.value, planes[0], cut=probes.opset >= SLICE_BY_INPUTS):
         if all(_explains(structure, plane, key_mask) for plane in planes):
-            return Meaning(structure, key_mask)
+            return Meaning(structure, key_mask, ends_at)
     return Unexplained("no value of shape (batch, keys) explains which keys it hides")
+
+
+def _longer_planes(step: Step, scores_of: Callable[[Probe], Shape | None], probes: ProbeSet) -> list[Plane]:
+    """The mask in runs where an input that it is made from is longer than the keys, as far as the graph takes that.
+
+    What is cut to the keys is then the better key mask: the operator refuses one of another length.
+    """
+    planes: list[Plane] = []
+    for value in cone(step.value) if step.value is not None else ():
+        probe = probes.with_longer(value) if value.is_graph_input() and not value.is_initializer() else None
+        scores = scores_of(probe) if probe is not None else None
+        if probe is None or scores is None or 0 in scores:
+            continue
+        found = _visible(step, probe, scores)
+        if not isinstance(found, Unexplained):
+            planes.append(Plane(probe, found))
+    return planes
 
 
 def _visible(step: Step, probe: Probe, scores: Shape) -> Bools | Unexplained:
@@ -199,6 +231,8 @@ def _explains(structure: Structure, plane: Plane, key_mask: KeyMask | None) -> b
 def _keys(key_mask: KeyMask, plane: Plane) -> Bools | None:
     batch, _, keys = plane.visible.shape
     data = plane.probe.resolve(key_mask.value)
+    if data is not None and key_mask.cut:
+        data = data[..., :keys]
     if data is None or not _one_per_key(data.shape, batch, keys):
         return None
     exists = data.reshape(batch, keys) != 0
@@ -210,15 +244,23 @@ def _one_per_key(shape: Shape, batch: int, keys: int) -> bool:
     return len(shape) > 1 and shape[0] == batch and shape[-1] == keys and all(one == 1 for one in shape[1:-1])
 
 
-def _key_masks(mask: ir.Value, planes: Sequence[Plane]) -> Iterator[KeyMask]:
-    """Values the mask is made from that have one element per key, nearest to the graph inputs first."""
-    probe = planes[0].probe
-    batch, _, keys = planes[0].visible.shape
+def _key_masks(mask: ir.Value, plane: Plane, cut: bool) -> Iterator[KeyMask]:
+    """Values the mask is made from that have one element per key, nearest to the graph inputs first; with `cut` also, at
+    the end, those that have at least that many."""
+    batch, _, keys = plane.visible.shape
+    longer: list[ir.Value] = []
     for value in reversed(list(cone(mask))):
-        shape = probe.shape(value)
-        if shape is not None and _one_per_key(shape, batch, keys) and not value.is_initializer():
+        shape = plane.probe.shape(value)
+        if shape is None or value.is_initializer():
+            continue
+        if _one_per_key((*shape[:-1], keys), batch, keys) and shape[-1] >= keys:
+            longer.append(value)
+        if _one_per_key(shape, batch, keys):
             yield KeyMask(value)
             yield KeyMask(value, inverted=True)
+    for value in longer if cut else ():
+        yield KeyMask(value, cut=True)
+        yield KeyMask(value, inverted=True, cut=True)
 
 
 def cone(value: ir.Value) -> Iterator[ir.Value]:
@@ -236,33 +278,49 @@ def cone(value: ir.Value) -> Iterator[ir.Value]:
                 queue.append(one)
 
 
-def _long_run(mask: ir.Value, probes: ProbeSet) -> Probe | Unexplained | None:
+def _long_run(
+    mask: ir.Value, scores_of: Callable[[Probe], Shape | None], probes: ProbeSet
+) -> Probe | Unexplained | None:
     """A run beyond the largest length that is written into the mask, where a window or a chunk would show; None when
     the usual runs already go beyond it or all lengths are fixed."""
-    written, buffer = 0, 0
+    written, table = 0, _table_keys(mask)
     for value in cone(mask):
         node = value.producer()
         if is_op(node, *LENGTH_OPS) and node is not None:
-            written = max([written, *(_length(one, probes) for one in node.inputs if one is not None)])
-        held = tensor(value)
-        if held is not None and held.size > 1:
-            buffer = max(buffer, *(int(length) for length in held.shape.numpy()))
-    # A mask cut from a stored buffer cannot go beyond it; there the whole buffer is looked at.
-    wanted = buffer - MARGIN if buffer > MARGIN else written + MARGIN if written else 0
+            written = max([written, *(_length(one, node, probes) for one in node.inputs if one is not None)])
+
+    def runs(probe: Probe | None) -> bool:
+        return probe is not None and scores_of(probe) is not None and probe.shape(mask) is not None
+
+    # A mask cut from a stored table cannot go beyond it; there the whole table is looked at.
+    ends = table > MARGIN and not runs(probes.long(table + MARGIN))
+    wanted = table - MARGIN if ends else written + MARGIN if written else 0
     if wanted <= probes.reach(mask):
         return None
     probe = probes.long(wanted)
     if probe is None:
         return None
     shape = probe.shape(mask)
-    if shape is None or len(shape) < 2 or shape[-1] * shape[-2] > MAX_PLANE:
-        return Unexplained(f"it contains the length {max(written, buffer)}, too long to be tried")
+    if not runs(probe) or shape is None or len(shape) < 2 or shape[-1] * shape[-2] > MAX_PLANE:
+        return Unexplained(f"it contains the length {table if ends else written}, too long to be tried")
     return probe
 
 
-def _length(value: ir.Value, probes: ProbeSet) -> int:
-    """The number in `value` if it is a constant that could be a length, else 0."""
+def _table_keys(mask: ir.Value) -> int:
+    """Columns of the largest stored table, (.., rows, keys), that a mask is made from; 0 without one."""
+    tables = [held for value in cone(mask) if (held := tensor(value)) is not None and len(held.shape) > 1]
+    shapes = [tuple(int(length) for length in held.shape.numpy()) for held in tables]
+    return max((shape[-1] for shape in shapes if shape[-2] > 1), default=0)
+
+
+def _length(value: ir.Value, node: ir.Node, probes: ProbeSet) -> int:
+    """The number in `value` if it is a constant that could be a length, else 0.
+
+    (1 - mask) * -10000 is none: as a factor a float so large is what hides a key.
+    """
     number = probes.scalar(value) if probes.is_weight(value) else None
-    if number is None or not 2 <= abs(number.value) < 2**31 or number.value != int(number.value):
+    if number is None or not 2 <= abs(number.value) < MAX_LENGTH or number.value != int(number.value):
         return 0
-    return int(abs(number.value))
+    dtype = probes.first.dtype(value)
+    fills = dtype is not None and dtype.is_floating_point() and abs(number.value) >= -HIDDEN
+    return 0 if fills and is_op(node, "Mul", "Div") else int(abs(number.value))

@@ -17,6 +17,7 @@ from .kv_cache import Cache, cache_of
 from .layouts import (
     BHSD,
     BSHD,
+    PACKED,
     PREFERENCE,
     Candidate,
     Form,
@@ -34,6 +35,8 @@ from .scenarios import ProbeSet
 from .sites import Obstacle
 from .values import source
 
+# Forms of one output between which a Reshape leads, where no outlet has the operands' own.
+RESHAPED: Final = {PACKED: BSHD, BSHD: PACKED}
 TYPES: Final = (ir.DataType.BFLOAT16, ir.DataType.FLOAT16, ir.DataType.FLOAT)  # narrowest first
 
 
@@ -132,7 +135,9 @@ def choose(choices: Choices, probes: ProbeSet, fallback: Outlet | None = None) -
     caches = _caches(choices, probes)
     # (B*H, S, D) also reads as B*H batches of one head, which no mask of B rows fits: most heads first.
     counts = sorted({one.heads for one in choices.queries}, reverse=True)
-    for heads, form, dtype in product(counts, PREFERENCE, TYPES):
+    for heads, reshaped, form, dtype in product(counts, (False, True), PREFERENCE, TYPES):
+        if reshaped and form not in RESHAPED:
+            continue
         fitting = (
             one for one in choices.queries if one.repeat == 1 and one.heads == heads and _is(one, form, dtype)
         )
@@ -140,7 +145,8 @@ def choose(choices: Choices, probes: ProbeSet, fallback: Outlet | None = None) -
             sides = _sides(query, choices, caches, form, dtype)
             if sides is None:
                 continue
-            outlet = _outlet(choices.result, query, form, probes) or (fallback if form == BHSD else None)
+            outlet = _outlet(choices.result, query, RESHAPED[form] if reshaped else form, probes)
+            outlet = outlet or (fallback if form == BHSD else None)
             if outlet is not None:
                 return Operands(query, *sides, outlet)
     return None

@@ -77,7 +77,7 @@ def find(run: Run) -> None:
     """Find candidates."""
     assert run.probes is not None
     run.found.extend(find_sites(run.model.graph, run.probes))
-    run.found.extend(hidden_candidates(run.model, run.found))
+    run.found.extend(hidden_candidates(run.model, run.found, run.probes))
 
 
 def judge(run: Run) -> None:

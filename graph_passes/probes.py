@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import onnx_ir as ir
 
 from .evaluate import Evaluator
@@ -32,7 +33,7 @@ RANDOM_OPS: Final = frozenset(
 PATTERNS: Final = ("ones", "left", "gaps", "right")
 
 
-def pattern_row(pattern: str, length: int) -> Array:
+def pattern_row(pattern: str, length: int) -> npt.NDArray[np.int64]:
     """A 0/1 vector with at least one 1: all ones, padding left or right, or holes."""
     row = np.ones(length, np.int64)
     pad = min(2, length - 1)
@@ -151,6 +152,9 @@ class Probe:
 def _leaf_fact(value: ir.Value) -> Fact:
     """What is known of an initializer or Constant without running anything."""
     held = tensor(value)
+    if held is None and value.is_initializer() and value.const_value is not None:
+        held = value.const_value  # callers may override it: shape and type hold, the content does not
+        return Fact(tuple(int(length) for length in held.shape.numpy()), held.dtype)
     if held is None or held.dtype == ir.DataType.STRING:
         return UNKNOWN
     shape = tuple(int(dim) for dim in held.shape.numpy())
@@ -160,12 +164,12 @@ def _leaf_fact(value: ir.Value) -> Fact:
     return Fact(shape, held.dtype, constant(value), knowable=buffer, constant=True)
 
 
-def _fill(value: ir.Value, shape: Shape, at: int, phase: int) -> Array | None:
+def _fill(value: ir.Value, shape: Shape, at: int, phase: int, flipped: bool) -> Array | None:
     """Content for a graph input: 0/1 patterns for rank-2 integer, bool and float inputs, differing by input."""
     if len(shape) != 2 or value.dtype is None:
         return None
     names = [PATTERNS[0 if row + phase == 0 else 1 + (row + at + phase - 1) % 3] for row in range(shape[0])]
-    rows = [pattern_row(name, shape[1]) for name in names]
+    rows = [pattern_row(name, shape[1]) ^ int(flipped) for name in names]
     return np.asarray(np.stack(rows) if rows else np.zeros(shape, np.int64)).astype(value.dtype.numpy())
 
 
@@ -257,9 +261,18 @@ def _declared(value: ir.Value, lengths: Mapping[str, int]) -> Shape | None:
 
 
 def run_probe(
-    graph: ir.Graph, model: LengthModel, free: Mapping[str, int], evaluator: Evaluator, phase: int = 0
+    graph: ir.Graph,
+    model: LengthModel,
+    free: Mapping[str, int],
+    evaluator: Evaluator,
+    phase: int = 0,
+    longer: Mapping[str, int] | None = None,
+    flipped: bool = False,
 ) -> Probe:
-    """Run `graph` once with the given free lengths."""
+    """Run `graph` once with the given free lengths.
+
+    longer: added to the second length of inputs, by name. flipped: 0 for 1 and 1 for 0 in what inputs are filled with.
+    """
     probe = Probe(free, model.resolve(free), evaluator, phase)
     integer_at = 0
     for value in graph.inputs:
@@ -269,7 +282,9 @@ def run_probe(
             dim if isinstance(dim, int) else probe.lengths[model.dims[value.name or "", axis]]
             for axis, dim in enumerate(value.shape)
         )
-        data = _fill(value, shape, integer_at, phase)
+        if longer and value.name in longer and value.name is not None:
+            shape = (shape[0], shape[1] + longer[value.name], *shape[2:])
+        data = _fill(value, shape, integer_at, phase, flipped)
         integer_at += data is not None
         probe.facts[value] = Fact(shape, value.dtype, data)
     with np.errstate(all="ignore"), warnings.catch_warnings():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import onnx_ir as ir
@@ -14,6 +15,7 @@ from .probes import Probe, run_probe
 from .shapes import Conflict, Shape
 
 MAX_ROUNDS: Final = 12
+LONGER_BY: Final = 3
 # Relative error of a constant that was rounded to the type: 2^-24 (float), 2^-11 (half), 2^-8 (bfloat16). Two
 # roundings are allowed, four for float, where exporters compute the constant in the graph.
 ROUNDING: Final = {
@@ -58,7 +60,9 @@ class ProbeSet:
     lengths: LengthModel
     evaluator: Evaluator
     probes: tuple[Probe, ...]
+    is_flipped: bool = False
     _long: dict[int, Probe | None] = field(default_factory=dict)
+    _longer: dict[ir.Value, Probe | None] = field(default_factory=dict)
 
     @property
     def first(self) -> Probe:
@@ -90,6 +94,15 @@ class ProbeSet:
         """The largest last length `value` has in any run."""
         return max((shape[-1] for probe in self.probes if (shape := probe.shape(value))), default=0)
 
+    @cached_property
+    def flipped(self) -> ProbeSet:
+        """The same runs with 0 for 1 in the inputs: what shows when an input's 1 hides a key."""
+        probes = tuple(
+            run_probe(self.graph, self.lengths, one.free, self.evaluator, one.phase, flipped=True)
+            for one in self.probes
+        )
+        return ProbeSet(self.graph, self.opset, self.lengths, self.evaluator, probes, is_flipped=True)
+
     def _everywhere(self, value: ir.Value, test: Callable[[Shape], bool]) -> bool:
         shapes = [probe.shape(value) for probe in self.probes]
         known = [shape for shape in shapes if shape is not None]
@@ -120,6 +133,31 @@ class ProbeSet:
             self._long[keys] = self._run_long(keys)
         return self._long[keys]
 
+    def with_longer(self, value: ir.Value) -> Probe | None:
+        """The first run with a (batch, length) input that is longer than the others need; None when nodes fail on it.
+
+        Decoders gather or slice their attention mask to the keys, and callers hand them one for the whole buffer.
+        """
+        if value not in self._longer:
+            self._longer[value] = self._run_longer(value)
+        return self._longer[value]
+
+    def _run_longer(self, value: ir.Value) -> Probe | None:
+        if (
+            value.name is None
+            or value.shape is None
+            or len(value.shape) != 2
+            or isinstance(value.shape[1], int)
+        ):
+            return None
+        first = self.first
+        longer = {value.name: LONGER_BY}
+        probe = run_probe(
+            self.graph, self.lengths, first.free, self.evaluator, longer=longer, flipped=self.is_flipped
+        )
+        fails = probe.failures > first.failures or len(probe.conflicts) > len(first.conflicts)
+        return None if fails else probe
+
     def _run_long(self, keys: int) -> Probe | None:
         kinds = self.lengths.kinds
         free = self.lengths.free
@@ -130,7 +168,7 @@ class ProbeSet:
             return None
         numbers = {name: 1 if kinds[name] == "batch" else 3 + at for at, name in enumerate(free)}
         numbers.update((name, keys + 1 + at) for at, name in enumerate(grown))
-        return run_probe(self.graph, self.lengths, numbers, self.evaluator)
+        return run_probe(self.graph, self.lengths, numbers, self.evaluator, flipped=self.is_flipped)
 
 
 def make_probes(graph: ir.Graph, opset: int) -> ProbeSet:

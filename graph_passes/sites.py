@@ -26,6 +26,8 @@ from .values import attribute_int, constant, is_op, label, operand, source, stan
 # Scores this far below the others have probability zero: exporters write -1e4, -1e9, the type's minimum or -inf.
 HIDDEN: Final = -9999.0
 MAX_STEPS: Final = 24
+SHAPELESS: Final = "the shapes of its operands are not known"
+SINK_NOT_LAST: Final = "the sink column is not the last thing that is done to the scores"
 NOOPS: Final = frozenset({"Identity", "Dropout", "Cast"})
 RESHAPES: Final = frozenset({"Reshape", "Unsqueeze", "Squeeze"})
 
@@ -147,6 +149,26 @@ def _site(softmax: ir.Node, graph: ir.Graph, probes: ProbeSet, where: str) -> Si
     return Site(softmax, graph, where, scores, values)
 
 
+def near_miss(softmax: ir.Node, probes: ProbeSet) -> Obstacle:
+    """What stands in the way of a Softmax that looks like attention from afar and that `find_sites` left out."""
+    start = operand(softmax, 0)
+    found = (
+        Obstacle(softmax, "it has no input")
+        if start is None
+        else _trace_scores(start, softmax, probes, MAX_STEPS)
+    )
+    if isinstance(found, Obstacle):
+        return found
+    values = _trace_values(softmax, probes, found.sinks is not None)
+    return values if isinstance(values, Obstacle) else Obstacle(softmax, SHAPELESS)
+
+
+def _shapeless(node: ir.Node, probes: ProbeSet) -> bool:
+    """A product that cannot be read because the shape of an operand is not known."""
+    product = is_op(node, "MatMul", "Einsum") or node.op_type == "FusedMatMul"
+    return product and any(probes.first_shape(operand(node, at)) is None for at in (0, 1))
+
+
 def _trace_scores(value: ir.Value, reader: ir.Node, probes: ProbeSet, budget: int) -> Scores | Obstacle:
     """Walk from a Softmax's input up to the product; `reader` is the node of the site that reads `value`."""
     steps: list[Step] = []
@@ -168,6 +190,8 @@ def _trace_scores(value: ir.Value, reader: ir.Node, probes: ProbeSet, budget: in
             if product.factor != 1.0:
                 steps.append(Step("scale", node, number=product.factor))
             return Scores(product, tuple(reversed(steps)), sinks)
+        if _shapeless(node, probes):
+            return Obstacle(node, SHAPELESS)
         if is_op(node, "Add"):
             return _after_add(node, steps, sinks, probes, budget)
         taken = _score_step(node, probes)
@@ -176,7 +200,7 @@ def _trace_scores(value: ir.Value, reader: ir.Node, probes: ProbeSet, budget: in
         step, above, sink = taken
         steps.extend(() if step is None else (step,))
         if sink is not None and (sinks is not None or steps):
-            return Obstacle(node, "the sink column is not the last thing that is done to the scores")
+            return Obstacle(node, SINK_NOT_LAST)
         sinks = sink or sinks
         value, reader = above, node
     return Obstacle(reader, f"no product within {MAX_STEPS} nodes before the Softmax")
@@ -191,6 +215,8 @@ def _after_add(
     results: list[Scores | Obstacle] = []
     for scores, other in sorted(((left, right), (right, left)), key=lambda pair: probes.knows(pair[0])):
         rest = _trace_scores(scores, node, probes, budget)
+        if isinstance(rest, Scores) and rest.sinks is not None:
+            return Obstacle(node, SINK_NOT_LAST)
         if isinstance(rest, Scores):
             added = Step("add", node, other)
             return Scores(rest.product, (*rest.steps, added, *reversed(steps)), rest.sinks or sinks)
@@ -327,7 +353,8 @@ def _trace_values(softmax: ir.Node, probes: ProbeSet, sinks: bool) -> Product | 
         else:
             product = _activation_product(node, probes)
             if product is None:
-                return Obstacle(node, f"{node.op_type} after the Softmax is not the product with V")
+                reason = f"{node.op_type} after the Softmax is not the product with V"
+                return Obstacle(node, SHAPELESS if _shapeless(node, probes) else reason)
             if sinks != sliced:
                 return Obstacle(node, "the sink column is not cut off before the product with V")
             if product.lhs is not value:
