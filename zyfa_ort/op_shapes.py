@@ -83,5 +83,3 @@ def _or(number: int | None, otherwise: Dim) -> Dim:
 
 def _divided(width: Dim, heads: int | None) -> Dim:
     return width // heads if isinstance(width, int) and heads else None
-
-

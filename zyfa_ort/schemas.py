@@ -31,8 +31,9 @@ def register() -> None:
             onnx.defs.register_schema(op_schema)
 
 
-def _schemas() -> list[OpSchema]:
-    attention = OpSchema(
+def attention_schema(outputs: int = len(schema.OUTPUTS)) -> OpSchema:
+    """The attention operator with its first `outputs` outputs; exporters make all that a schema has."""
+    made = OpSchema(
         schema.PREFILL_ATTENTION,
         schema.DOMAIN,
         schema.VERSION,
@@ -43,7 +44,7 @@ def _schemas() -> list[OpSchema]:
             OpSchema.FormalParameter("present_key", "T", param_option=_OPTIONAL),
             OpSchema.FormalParameter("present_value", "T", param_option=_OPTIONAL),
             OpSchema.FormalParameter("lse", "tensor(float)", param_option=_OPTIONAL),
-        ],
+        ][:outputs],
         type_constraints=[
             ("T", [*_FLOATS, _FP8], "query, key, value, past and bias"),
             ("TOut", _FLOATS, "T, or out_dtype when T is float8e4m3fn"),
@@ -51,7 +52,11 @@ def _schemas() -> list[OpSchema]:
         ],
         attributes=_attributes(schema.PREFILL_ATTENTION),
     )
-    attention.set_type_and_shape_inference_function(_infer_attention)
+    made.set_type_and_shape_inference_function(_infer_attention)
+    return made
+
+
+def _schemas() -> list[OpSchema]:
     quantize = OpSchema(
         schema.QUANTIZE_FP8,
         schema.DOMAIN,
@@ -73,7 +78,7 @@ def _schemas() -> list[OpSchema]:
         type_constraints=[("T", _FLOATS, "")],
     )
     hadamard.set_type_and_shape_inference_function(_infer_hadamard)
-    return [attention, quantize, hadamard]
+    return [attention_schema(), quantize, hadamard]
 
 
 def _attention_input(name: str) -> OpSchema.FormalParameter:
@@ -86,7 +91,10 @@ def _attention_input(name: str) -> OpSchema.FormalParameter:
 def _attributes(op_type: str) -> list[OpSchema.Attribute]:
     made = []
     for name, spec in schema.ATTRIBUTES_OF[op_type].items():
-        if spec.default is None:
+        # Exporters write declared defaults into the node, and these two are refused beside another precision.
+        if spec.default is None or (
+            op_type == schema.PREFILL_ATTENTION and name in schema.FP8_ONLY_ATTRIBUTES
+        ):
             made.append(OpSchema.Attribute(name, _KINDS[spec.kind], required=False))
         else:
             made.append(OpSchema.Attribute(name, onnx.helper.make_attribute(name, spec.default)))
@@ -100,9 +108,7 @@ def _shape(context: InferenceContext, at: int) -> Shape | None:
     if held is None or not held.HasField("tensor_type") or not held.tensor_type.HasField("shape"):
         return None
     dims = held.tensor_type.shape.dim
-    return tuple(
-        dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in dims
-    )
+    return tuple(dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in dims)
 
 
 def _element_type(context: InferenceContext, at: int) -> int:
