@@ -64,6 +64,10 @@ def _translation(format_of: Callable[[bool], dict[str, str]]) -> Callable[..., A
         enable_gqa: bool = False,
     ) -> Any:
         """torch's operator; its causal rule starts at the first key whatever the lengths."""
+        if dropout_p != 0.0:
+            raise InputError(
+                f"scaled_dot_product_attention: expected dropout_p 0, got {dropout_p}; export model.eval()"
+            )
         attributes: dict[str, Any] = {
             "is_causal": int(is_causal),
             "causal_alignment": "top_left",

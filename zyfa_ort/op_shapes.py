@@ -5,7 +5,6 @@ A dimension is a number, a symbol's name, or None when nothing is known of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 Dim = int | str | None

@@ -19,7 +19,8 @@ PYTHON_ARROWS = {
 # Third-party packages that only some files of a room may import.
 ONLY_IN = {
     ("graph_passes", "onnxruntime"): {"graph_passes/masks.py"},
-    ("zyfa_ort", "torch"): {"zyfa_ort/demo/checkpoint.py", "zyfa_ort/demo/export.py"},
+    ("zyfa_ort", "torch"): {"zyfa_ort/demo/checkpoint.py", "zyfa_ort/demo/export.py", "zyfa_ort/export.py"},
+    ("zyfa_ort", "onnxscript"): {"zyfa_ort/export.py"},
     ("zyfa_ort", "transformers"): {"zyfa_ort/demo/checkpoint.py", "zyfa_ort/demo/export.py"},
 }
 # Folder of custom_ops -> what its #include lines must not match.

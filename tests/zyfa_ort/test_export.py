@@ -7,12 +7,12 @@ import logging
 import numpy as np
 import onnx
 import pytest
+from zyfa_ort.graph_passes import schema
 
 import zyfa_ort
 from zyfa_ort import numerics
 from zyfa_ort.errors import InputError
 from zyfa_ort.export import translation_table
-from zyfa_ort.graph_passes import schema
 
 torch = pytest.importorskip("torch")
 
@@ -106,3 +106,11 @@ def test_the_plain_operator_is_what_it_replaces():
     ours = zyfa_ort.flash_attn_func(query, key, value, layout="BHSD", causal_alignment="top_left")
     theirs = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True).numpy()
     assert np.allclose(ours, theirs)
+
+
+def test_dropout_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setitem(CASES, "dropout", {"dropout_p": 0.1})
+    with pytest.raises(
+        torch.onnx.errors.OnnxExporterError, match=r"expected dropout_p 0, got 0\.1; export model\.eval"
+    ):
+        export("dropout", tmp_path / "model.onnx")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from zyfa_ort.graph_passes import schema
 
 from zyfa_ort import schemas, symbolic_shapes
-from zyfa_ort.graph_passes import schema
 
 FLOAT, BF16, FP8 = TensorProto.FLOAT, TensorProto.BFLOAT16, TensorProto.FLOAT8E4M3FN
 
