@@ -1,20 +1,22 @@
 """The Attention operator of the ONNX standard (opset 23 and later).
 
 Exporters hand it keys and values repeated to all query heads, the causal rule inside a boolean mask, and the past
-joined outside; it is read like a decomposed site, and what it says itself (is_causal, softcap, its own past) is added.
-Without a past its causal rule starts at the first key ("top left"), with one it ends at the last.
+joined outside; it is read like a decomposed site, and what it says itself (causal rule, window, softcap, its own past,
+the number of valid keys) is added. Query row i stands at key past + i: without a past that is "top left", with one
+"bottom right" as long as there are as many new keys as queries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import onnx_ir as ir
 
 from .fusion import Fusion, masking_obstacle, masking_of, usual_or
 from .layouts import Candidate, Place, Result, candidates
-from .masks import FULL, Structure
+from .masks import FULL, KeyMask, Structure
 from .operands import Choices, Operands, choose
 from .probes import Probe
 from .scenarios import ProbeSet
@@ -22,6 +24,14 @@ from .shapes import Shape
 from .sites import Declined, Obstacle, Step
 from .values import attribute_float, attribute_int, operand
 from .views import View
+
+# What this reader knows; an attribute of a later version may change the answer.
+ATTRIBUTES: Final = frozenset(
+    (
+        *("is_causal", "kv_num_heads", "left_window_size", "q_num_heads", "qk_matmul_output_mode"),
+        *("right_window_size", "scale", "softcap", "softmax_precision"),
+    )
+)
 
 
 def decide_attention(node: ir.Node, where: str, probes: ProbeSet) -> Fusion | Declined:
@@ -36,8 +46,9 @@ def _decide(node: ir.Node, where: str, probes: ProbeSet) -> Fusion | Obstacle:
     past_key, past_value = operand(node, 4), operand(node, 5)
     if query is None or key is None or value is None or (past_key is None) != (past_value is None):
         return Obstacle(node, "query, key, value or one half of the past is missing")
-    if operand(node, 6) is not None:
-        return Obstacle(node, "the input nonpad_kv_seqlen is not understood")
+    unknown = sorted(set(node.attributes) - ATTRIBUTES)
+    if unknown:
+        return Obstacle(node, f"its attribute {unknown[0]} is not understood")
     if len(node.outputs) > 3 and (list(node.outputs[3].uses()) or node.outputs[3].is_graph_output()):
         return Obstacle(node, "its fourth output, the scores, is used")
     heads = _heads(node, query, "q_num_heads", probes)
@@ -62,12 +73,15 @@ def _decide(node: ir.Node, where: str, probes: ProbeSet) -> Fusion | Obstacle:
     def scores(probe: Probe) -> Shape | None:
         return _scores(probe, operands, past_key)
 
-    given = FULL
-    if attribute_int(node, "is_causal", 0):
-        given = Structure(True, "top_left" if past_key is None else "bottom_right")
+    given = _structure(node, operands, past_key is not None, probes)
+    if isinstance(given, Obstacle):
+        return given
     masking = masking_of(_mask_steps(node, probes), given, probes, at=lambda step: scores)
     if isinstance(masking, Obstacle):
         return masking
+    counts = operand(node, 6)
+    if counts is not None:
+        masking = replace(masking, key_masks=(*masking.key_masks, KeyMask(counts, counts=True)))
     problem = masking_obstacle(masking, lambda step: scores, node, operands.query, probes)
     if problem is not None:
         return problem
@@ -77,6 +91,26 @@ def _decide(node: ir.Node, where: str, probes: ProbeSet) -> Fusion | Obstacle:
     past, presents = _past(node, operands, past_key, past_value)
     softcap = attribute_float(node, "softcap", 0.0)
     return Fusion(node, node, where, operands, masking, scores, scale, softcap, None, past, presents)
+
+
+def _structure(node: ir.Node, operands: Operands, has_past: bool, probes: ProbeSet) -> Structure | Obstacle:
+    """What the node's own attributes say about positions."""
+    left, right = (attribute_int(node, f"{side}_window_size", -1) for side in ("left", "right"))
+    is_causal = bool(attribute_int(node, "is_causal", 0)) or right == 0
+    if not is_causal and right > 0:
+        return Obstacle(node, f"right_window_size {right}: a window to the right is not an attribute of ours")
+    if not is_causal and left < 0:
+        return FULL
+    if operand(node, 6) is not None:
+        return Obstacle(
+            node, "nonpad_kv_seqlen moves its causal rule or window by another length in each batch row"
+        )
+    if not has_past:
+        return Structure(is_causal, "top_left", max(left, -1))
+    for probe in probes.probes:
+        if _length(probe, operands.query) != _length(probe, operands.key.new):
+            return Obstacle(node, "with a past its causal rule or window needs as many new keys as queries")
+    return Structure(is_causal, "bottom_right", max(left, -1))
 
 
 def _heads(node: ir.Node, value: ir.Value, attribute: str, probes: ProbeSet) -> int:

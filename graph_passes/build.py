@@ -124,7 +124,7 @@ class Builder:
         keys: values and their axes whose lengths sum up to the keys; masks that may be longer are cut to it.
         """
         graph = before.graph
-        cut_to = tuple(keys) if any(mask.cut for mask in masks) else ()
+        cut_to = tuple(keys) if any(mask.cut or mask.counts for mask in masks) else ()
         return self._share(
             ("key_mask", graph, tuple(masks), cut_to),
             lambda: self._key_mask(before, masks, ranks, dtypes, cut_to, scope),
@@ -142,6 +142,8 @@ class Builder:
         whole: ir.Value | None = None
         for mask, rank, dtype in zip(masks, ranks, dtypes, strict=True):
             value = self.now(mask.value)
+            if mask.counts:
+                value, rank, dtype = self._first_keys(before, value, keys, scope), 2, ir.DataType.BOOL
             plain = dtype in (ir.DataType.BOOL, ir.DataType.INT32, ir.DataType.INT64) and not mask.inverted
             if dtype != ir.DataType.BOOL and not (plain and len(masks) == 1):
                 value = self.cast(before, value, ir.DataType.BOOL, scope)
@@ -157,18 +159,36 @@ class Builder:
         assert whole is not None
         return whole
 
+    def _first_keys(
+        self, before: ir.Node, counts: ir.Value, keys: Sequence[tuple[ir.Value, int]], scope: str
+    ) -> ir.Value:
+        """(B, keys) bool from (B) counts: True for the first so many keys."""
+        end = self.squeeze(before, self._sum_of_lengths(before, keys, scope), 0, scope)
+        start, one = (self.constant(before, np.asarray(number, np.int64), scope) for number in (0, 1))
+        number = self.node(before, "Range", [start, end, one], ir.DataType.INT64, scope)
+        wide = self.cast(before, counts, ir.DataType.INT64, scope)
+        return self.node(
+            before, "Less", [number, self.unsqueeze(before, wide, 1, scope)], ir.DataType.BOOL, scope
+        )
+
     def _cut(
         self, before: ir.Node, value: ir.Value, keys: Sequence[tuple[ir.Value, int]], scope: str
     ) -> ir.Value:
         """The first elements of (B, length), as many as the lengths `keys` sum up to."""
+        end = self._sum_of_lengths(before, keys, scope)
+        start, axes = (self.constant(before, np.asarray([number], np.int64), scope) for number in (0, 1))
+        return self.node(before, "Slice", [value, start, end, axes], value.dtype, scope)
+
+    def _sum_of_lengths(self, before: ir.Node, keys: Sequence[tuple[ir.Value, int]], scope: str) -> ir.Value:
+        """One element: the sum of the lengths of the given values along the given axes."""
         end: ir.Value | None = None
         for one, axis in keys:
             shape = self.node(before, "Shape", [one], ir.DataType.INT64, scope)
             at = self.constant(before, np.asarray([axis], np.int64), scope)
             length = self.node(before, "Gather", [shape, at], ir.DataType.INT64, scope)
             end = length if end is None else self.node(before, "Add", [end, length], ir.DataType.INT64, scope)
-        start, axes = (self.constant(before, np.asarray([number], np.int64), scope) for number in (0, 1))
-        return self.node(before, "Slice", [value, start, end, axes], value.dtype, scope)
+        assert end is not None
+        return end
 
     def bias(self, before: ir.Node, terms: Sequence[Term], dtype: ir.DataType, scope: str) -> ir.Value:
         """The sum of `terms` as one tensor of `dtype`."""

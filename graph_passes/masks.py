@@ -23,11 +23,12 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from .guards import HIDDEN
 from .probes import Probe
 from .scenarios import ProbeSet
 from .schema import Alignment
 from .shapes import Shape
-from .sites import HIDDEN, Step
+from .sites import Step
 from .values import is_op, tensor
 
 Bools = npt.NDArray[np.bool_]
@@ -72,12 +73,14 @@ FULL: Final = Structure()
 class KeyMask:
     """A value with B * keys elements that tells which keys exist: the nonzero ones, or with `inverted` the zeros.
 
-    With `cut` it may have more elements per batch row; the first ones count.
+    With `cut` it may have more elements per batch row; the first ones count. With `counts` it is not a mask but (B)
+    numbers: so many keys exist, from the first on.
     """
 
     value: ir.Value
     inverted: bool = False
     cut: bool = False
+    counts: bool = False
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,8 @@ class Probe:
                 order.append(node)
             else:
                 stack.append((one, True))
-                stack.extend((above, False) for above in node.inputs if above is not None)
+                asked = node.inputs[:1] if is_op(node, "CastLike") else node.inputs
+                stack.extend((above, False) for above in asked if above is not None)
         return order
 
     def _is_stored(self, value: ir.Value) -> bool:
@@ -140,6 +141,8 @@ class Probe:
 
     def _run_into(self, local: dict[ir.Value, Array | None], node: ir.Node) -> None:
         inputs = [None if one is None else local[one] for one in node.inputs]
+        if is_op(node, "CastLike"):
+            inputs[1] = _type_only(self.fact(node.inputs[1])).data
         size = math.prod(self.fact(node.outputs[0]).shape or (0,))
         complete = all(
             data is not None for one, data in zip(node.inputs, inputs, strict=True) if one is not None
@@ -164,6 +167,13 @@ def _leaf_fact(value: ir.Value) -> Fact:
     return Fact(shape, held.dtype, constant(value), knowable=buffer, constant=True)
 
 
+def _type_only(fact: Fact) -> Fact:
+    """What CastLike takes of its second input: its content does not matter."""
+    if fact.dtype is None:
+        return fact
+    return Fact((), fact.dtype, np.zeros((), fact.dtype.numpy()), constant=True)
+
+
 def _fill(value: ir.Value, shape: Shape, at: int, phase: int, flipped: bool) -> Array | None:
     """Content for a graph input: 0/1 patterns for rank-2 integer, bool and float inputs, differing by input."""
     if len(shape) != 2 or value.dtype is None:
@@ -182,6 +192,8 @@ def _run_graph(probe: Probe, graph: ir.Graph, conflicts: Conflicts) -> None:
 
 def _run_node(probe: Probe, node: ir.Node, conflicts: Conflicts) -> None:
     facts = [probe.fact(value) for value in node.inputs]
+    if is_op(node, "CastLike"):
+        facts[1] = _type_only(facts[1])
     present = [fact for value, fact in zip(node.inputs, facts, strict=True) if value is not None]
     bodies = [body for attribute in node.attributes.values() for body in _graphs(attribute)]
     if bodies:

@@ -19,16 +19,15 @@ from typing import Final, Literal
 
 import onnx_ir as ir
 
+from .guards import HIDDEN, row_guard
 from .products import Product, product_of
 from .scenarios import ProbeSet
 from .values import attribute_int, constant, is_op, label, operand, source, standard
 
-# Scores this far below the others have probability zero: exporters write -1e4, -1e9, the type's minimum or -inf.
-HIDDEN: Final = -9999.0
 MAX_STEPS: Final = 24
 SHAPELESS: Final = "the shapes of its operands are not known"
 SINK_NOT_LAST: Final = "the sink column is not the last thing that is done to the scores"
-NOOPS: Final = frozenset({"Identity", "Dropout", "Cast"})
+FLOATS: Final = frozenset((ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE))
 RESHAPES: Final = frozenset({"Reshape", "Unsqueeze", "Squeeze"})
 
 
@@ -135,7 +134,7 @@ def _site(softmax: ir.Node, graph: ir.Graph, probes: ProbeSet, where: str) -> Si
     if start is None:
         return None
     scores = _trace_scores(start, softmax, probes, MAX_STEPS)
-    values = _trace_values(softmax, probes, isinstance(scores, Scores) and scores.sinks is not None)
+    values = _trace_values(softmax, scores, probes)
     if isinstance(scores, Obstacle):
         # A Softmax with neither product is a router or a classifier, not an attention.
         return None if isinstance(values, Obstacle) else Declined(softmax, scores.node, scores.reason, where)
@@ -159,7 +158,7 @@ def near_miss(softmax: ir.Node, probes: ProbeSet) -> Obstacle:
     )
     if isinstance(found, Obstacle):
         return found
-    values = _trace_values(softmax, probes, found.sinks is not None)
+    values = _trace_values(softmax, found, probes)
     return values if isinstance(values, Obstacle) else Obstacle(softmax, SHAPELESS)
 
 
@@ -232,7 +231,7 @@ def _score_step(node: ir.Node, probes: ProbeSet) -> Taken | Obstacle:
     first, second = operand(node, 0), operand(node, 1)
     if first is None or not standard(node):
         return _not_understood(node)
-    if node.op_type in NOOPS:
+    if _keeps_numbers(node, probes):
         return None, first, None
     if node.op_type in RESHAPES:
         if not probes.same_tail(first, node.outputs[0]):
@@ -253,6 +252,18 @@ def _score_step(node: ir.Node, probes: ProbeSet) -> Taken | Obstacle:
     if node.op_type == "Concat" and second is not None and len(node.inputs) == 2:
         return _sink_step(node, first, second, probes)
     return _not_understood(node)
+
+
+def _keeps_numbers(node: ir.Node, probes: ProbeSet) -> bool:
+    """Whether the first output is the first input, up to the rounding of a float type of at least 16 bits."""
+    if is_op(node, "Cast", "CastLike"):
+        return probes.first.dtype(node.outputs[0]) in FLOATS
+    if is_op(node, "Dropout"):
+        mode, mask = operand(node, 2), node.outputs[1:]
+        off = constant(mode)
+        applies = mode is None or (off is not None and not off.any())
+        return applies and not any(list(one.uses()) or one.is_graph_output() for one in mask)
+    return is_op(node, "Identity")
 
 
 def _not_understood(node: ir.Node) -> Obstacle:
@@ -328,8 +339,11 @@ def _outside_reader(value: ir.Value, reader: ir.Node) -> Obstacle | None:
     return None
 
 
-def _trace_values(softmax: ir.Node, probes: ProbeSet, sinks: bool) -> Product | Obstacle:
+def _trace_values(softmax: ir.Node, scores: Scores | Obstacle, probes: ProbeSet) -> Product | Obstacle:
     """Walk from the Softmax on to the product with V."""
+    sinks = isinstance(scores, Scores) and scores.sinks is not None
+    steps = scores.steps if isinstance(scores, Scores) else ()
+    masks = {step.value for step in steps if step.kind == "add" and step.sign > 0}
     value = softmax.outputs[0]
     sliced = False
     for _ in range(MAX_STEPS):
@@ -338,7 +352,7 @@ def _trace_values(softmax: ir.Node, probes: ProbeSet, sinks: bool) -> Product | 
             return Obstacle(
                 value.producer() or softmax, f"the probabilities {value.name} are an output of the model"
             )
-        guard = _nan_guard(value, readers, probes)
+        guard = row_guard(value, readers, masks, probes)
         if guard is not None:
             value = guard.outputs[0]
             continue
@@ -346,7 +360,8 @@ def _trace_values(softmax: ir.Node, probes: ProbeSet, sinks: bool) -> Product | 
             names = ", ".join(label(node) for node in readers) or "nothing"
             return Obstacle(readers[-1] if readers else softmax, f"the probabilities are read by {names}")
         node = readers[0]
-        if is_op(node, *NOOPS) or (is_op(node, *RESHAPES) and probes.same_tail(value, node.outputs[0])):
+        kept = _keeps_numbers(node, probes) and node.inputs[0] is value
+        if kept or (is_op(node, *RESHAPES) and probes.same_tail(value, node.outputs[0])):
             value = node.outputs[0]
         elif sinks and not sliced and _drops_last_column(node, value, probes):
             value, sliced = node.outputs[0], True
@@ -363,18 +378,6 @@ def _trace_values(softmax: ir.Node, probes: ProbeSet, sinks: bool) -> Product | 
                 return Obstacle(node, "the product with V transposes the probabilities")
             return product
     return Obstacle(softmax, f"no product within {MAX_STEPS} nodes after the Softmax")
-
-
-def _nan_guard(value: ir.Value, readers: list[ir.Node], probes: ProbeSet) -> ir.Node | None:
-    """Where(IsNaN(p), 0, p): rows without a visible key become zeros, as in our operator."""
-    guards = [node for node in readers if is_op(node, "Where")]
-    tests = [node for node in readers if is_op(node, "IsNaN")]
-    if len(readers) != 2 or len(guards) != 1 or len(tests) != 1:
-        return None
-    guard, test = guards[0], tests[0]
-    fill = probes.scalar(guard.inputs[1])
-    alone = len(list(test.outputs[0].uses())) == 1 and guard.inputs[0] is test.outputs[0]
-    return guard if alone and guard.inputs[2] is value and fill is not None and fill.value == 0 else None
 
 
 def _drops_last_column(node: ir.Node, value: ir.Value, probes: ProbeSet) -> bool:

@@ -1,23 +1,20 @@
 """The onnx package's own node tests of `Attention`, with their inputs and expected outputs, on our operator.
 
 `to_operator` restates a node in ZyfaPrefillAttention's inputs and attributes, all but those nodes that ask
-for their scores. The other route, model -> graph pass -> session, is a second function for `check`.
+for their scores. The way through the graph pass is in tests/graph_passes/test_onnx_attention_nodes.py.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from custom_ops.onnx_nodes import ROUNDING, node_cases
 from custom_ops.op_session import Array, run_attention
-from ml_dtypes import bfloat16
 from numpy.typing import NDArray
-from onnx.backend.test.case.node import collect_testcases
 
 INPUTS = ("Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen")
 OUTPUTS = ("Y", "present_key", "present_value", "qk_matmul_output")
@@ -47,23 +44,7 @@ class Restated:
     outputs: dict[str, Array]
 
 
-def attention_cases() -> list[Any]:
-    """Every test case of one Attention node (the expanded ones are made of other operators)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cases = collect_testcases(None)
-    return [
-        case
-        for case in cases
-        if case.model is not None
-        and [node.op_type for node in case.model.graph.node] == ["Attention"]
-        and case.model.graph.node[0].domain == ""
-    ]
-
-
-# onnx computes these references step by step in the tensors' own type: a few roundings of each.
-ROUNDING = {np.dtype(np.float32): 1e-5, np.dtype(np.float16): 2e-3, np.dtype(bfloat16): 1.6e-2}
-CASES = {case.name: case for case in attention_cases()}
+CASES = {case.name: case for case in node_cases()}
 
 
 def to_operator(node: onnx.NodeProto, inputs: dict[str, Array], outputs: dict[str, Array]) -> Restated:
@@ -141,11 +122,6 @@ def _visible(inputs: dict[str, Array], meaning: dict[str, Any]) -> NDArray[np.bo
     return seen
 
 
-def run_directly(restated: Restated) -> dict[str, Array]:
-    """The operator itself on the restated inputs."""
-    return run_attention(restated.inputs, tuple(restated.outputs), **restated.attributes)
-
-
 def data_of(case: Any) -> tuple[dict[str, Array], dict[str, Array]]:
     """Inputs and outputs of a case by the names of the operator's signature."""
     node = case.model.graph.node[0]
@@ -157,24 +133,19 @@ def data_of(case: Any) -> tuple[dict[str, Array], dict[str, Array]]:
     return inputs, outputs
 
 
-def check(case: Any, run: Callable[[Restated], dict[str, Array]]) -> None:
-    """Answer a case by some route and compare with the outputs that onnx ships."""
-    restated = to_operator(case.model.graph.node[0], *data_of(case))
-    actual = run(restated)
-    for name, wanted in restated.outputs.items():
-        assert actual[name].dtype == wanted.dtype
-        bound = ROUNDING[wanted.dtype]
-        np.testing.assert_allclose(
-            actual[name].astype(np.float64), wanted.astype(np.float64), rtol=bound, atol=bound
-        )
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_node(name: str) -> None:
     try:
-        check(CASES[name], run_directly)
+        restated = to_operator(CASES[name].model.graph.node[0], *data_of(CASES[name]))
     except NotOurs as reason:
         pytest.skip(str(reason))
+    actual = run_attention(restated.inputs, tuple(restated.outputs), **restated.attributes)
+    for output, wanted in restated.outputs.items():
+        assert actual[output].dtype == wanted.dtype
+        bound = ROUNDING[wanted.dtype]
+        np.testing.assert_allclose(
+            actual[output].astype(np.float64), wanted.astype(np.float64), rtol=bound, atol=bound
+        )
 
 
 def test_all_but_the_nodes_that_ask_for_scores_are_ours() -> None:

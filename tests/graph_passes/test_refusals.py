@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 from onnx import helper
 from zyfa_ort.graph_passes.errors import GraphPassError
+from zyfa_ort.graph_passes.pipeline import fuse_model
 from zyfa_ort.graph_passes.report import FuseOptions, SiteOptions
 
 from graph_passes import mask_builders as masks
-from graph_passes.decomposed import Style, inputs, merge_heads, one_attention, split_heads
-from graph_passes.graph import Graph
+from graph_passes.decomposed import Style, feeds, inputs, merge_heads, one_attention, split_heads
+from graph_passes.graph import Graph, onnx_type
 from graph_passes.refusing import (
     SIZES,
     Scores,
@@ -28,7 +30,7 @@ from graph_passes.refusing import (
     with_constant,
     written_out,
 )
-from graph_passes.running import FP32, assert_untouched, fuse
+from graph_passes.running import FP32, assert_untouched, check_fused, fuse
 
 
 def test_softmax_over_another_axis() -> None:
@@ -209,8 +211,8 @@ def test_contrib_operators_are_named() -> None:
         check_declined(model, "attended", reason, node="attended")
 
 
-def standard_attention(*wires: str, outputs: int = 1, **attributes: Any) -> onnx.ModelProto:
-    graph = Graph(24, 11)
+def standard_attention(*wires: str, outputs: int = 1, opset: int = 24, **attributes: Any) -> onnx.ModelProto:
+    graph = Graph(opset, 11)
     shapes: dict[str, tuple[Any, list[int | str]]] = {
         "q": (np.float32, ["batch", 4, "tokens", 16]),
         "k": (np.float32, ["batch", 4, "tokens", 16]),
@@ -236,8 +238,8 @@ def standard_attention(*wires: str, outputs: int = 1, **attributes: Any) -> onnx
     [
         (standard_attention("q", "k", "v", outputs=4), "its fourth output, the scores, is used"),
         (
-            standard_attention("q", "k", "v", "", "", "", "valid"),
-            "the input nonpad_kv_seqlen is not understood",
+            standard_attention("q", "k", "v", "", "", "", "valid", is_causal=1),
+            "nonpad_kv_seqlen moves its causal rule or window by another length in each batch row",
         ),
         (
             standard_attention("q", "k3", "v3"),
@@ -247,11 +249,74 @@ def standard_attention(*wires: str, outputs: int = 1, **attributes: Any) -> onnx
             standard_attention("q", "k", "v", "", "k"),
             "query, key, value or one half of the past is missing",
         ),
+        (
+            standard_attention("q", "k", "v", opset=25, right_window_size=2),
+            "right_window_size 2: a window to the right is not an attribute of ours",
+        ),
     ],
-    ids=["scores", "nonpad_kv_seqlen", "heads", "half a past"],
+    ids=["scores", "nonpad_kv_seqlen", "heads", "half a past", "right window"],
 )
 def test_standard_attention(model: onnx.ModelProto, reason: str) -> None:
     check_declined(model, "attention", reason, node="attention")
+
+
+def test_attribute_of_a_later_standard_attention() -> None:
+    """onnx knows no such attribute, so only a model that nobody checks has it."""
+    model = standard_attention("q", "k", "v")
+    model.graph.node[0].attribute.append(helper.make_attribute("temperature", 2.0))
+    held = ir.serde.deserialize_model(model)
+    (site,) = fuse_model(held, FP32).sites
+    assert (site.status, site.reason) == ("declined", "its attribute temperature is not understood")
+
+
+def test_casts_that_cut_numbers() -> None:
+    """A detour over integers changes the scores; one over half precision is taken for rounding."""
+    for dtype, is_rounding in ((np.int32, False), (np.float16, True)):
+        there = unary("Cast", to=onnx_type(dtype))
+        back = then(there, lambda graph, scores: graph.cast(scores, np.float32))
+        model = one_attention(SIZES, Style(mask=back)).model()
+        if is_rounding:
+            assert fuse(model)[1].fused == 1
+        else:
+            check_declined(model, "odd", "Cast between the product and the Softmax is not understood")
+
+
+def test_dropout_that_trains() -> None:
+    def dropout(graph: Graph, weights: str) -> str:
+        return graph.op("Dropout", weights, constant(graph, 0.5), graph.constant(True), name="odd")
+
+    check_declined(written_out(dropout), "odd", "Dropout after the Softmax is not the product with V")
+
+
+def guarded(mask: Any, limit: float, fill: float, axis: int = -1) -> onnx.ModelProto:
+    """Probabilities replaced by `fill` where the largest number of a mask over `axis` is `limit`."""
+    added: list[str] = []
+
+    def hide(graph: Graph, scores: str) -> str:
+        added.append(graph.input("bias", np.float32, mask))
+        return graph.op("Add", scores, added[0])
+
+    def guard(graph: Graph, weights: str) -> str:
+        largest = graph.op("ReduceMax", added[0], graph.integers(axis), keepdims=1)
+        test = graph.op("Equal", largest, constant(graph, limit))
+        return graph.op("Where", test, constant(graph, fill), weights, name="guard")
+
+    return written_out(guard, hide)
+
+
+@pytest.mark.parametrize(("limit", "fill", "axis"), [(0.0, 0.0, -1), (-np.inf, 0.5, -1), (-np.inf, 0.0, -2)])
+def test_guards_that_zero_other_rows(limit: float, fill: float, axis: int) -> None:
+    """Only rows at -inf over all keys may become zeros."""
+    model = guarded(["batch", 1, "tokens", "tokens"], limit, fill, axis)
+    check_declined(model, "guard", "Where after the Softmax is not the product with V")
+
+
+def test_guard_of_hidden_rows() -> None:
+    model = guarded(["batch", 1, "tokens", "tokens"], -np.inf, 0.0)
+    bias = np.zeros((2, 1, 9, 9), np.float32)
+    bias[:, :, 3] = -np.inf
+    bias[:, :, 5, 2:] = -np.inf
+    check_fused(model, feeds(SIZES) | {"bias": bias})
 
 
 def test_unknown_shapes() -> None:
