@@ -64,13 +64,14 @@ class Builder:
         inputs: Sequence[ir.Value | None],
         dtype: ir.DataType | None,
         scope: str,
-        **attributes: int | str | tuple[int, ...],
+        domain: str = "",
+        **attributes: int | float | str | tuple[int, ...],
     ) -> ir.Value:
-        """A standard one-output node."""
+        """A one-output node, of the standard unless another domain is given."""
         graph = before.graph
         assert isinstance(graph, ir.Graph)
         attrs = [ir.convenience.convert_attribute(name, given) for name, given in attributes.items()]
-        node = ir.Node("", op_type, inputs, attrs, name=self.names.new(f"{scope}{op_type}"))
+        node = ir.Node(domain, op_type, inputs, attrs, name=self.names.new(f"{scope}{op_type}"))
         node.outputs[0].name = self.names.new(f"{scope}{op_type}_output")
         if dtype is not None:
             node.outputs[0].type = ir.TensorType(dtype)
@@ -92,6 +93,26 @@ class Builder:
 
     def cast(self, before: ir.Node, value: ir.Value, dtype: ir.DataType, scope: str) -> ir.Value:
         return self.node(before, "Cast", [value], dtype, scope, to=int(dtype))
+
+    def split(
+        self, before: ir.Node, value: ir.Value, lengths: Sequence[int], axis: int, scope: str
+    ) -> Sequence[ir.Value]:
+        """Consecutive parts of `value` along `axis`."""
+        graph = before.graph
+        assert isinstance(graph, ir.Graph)
+        inputs, attrs = [value], [ir.AttrInt64("axis", axis)]
+        if self.opset < 13:
+            attrs.append(ir.AttrInt64s("split", list(lengths)))
+        else:
+            inputs.append(self.constant(before, np.asarray(lengths, np.int64), scope))
+        node = ir.Node(
+            "", "Split", inputs, attrs, num_outputs=len(lengths), name=self.names.new(f"{scope}Split")
+        )
+        for output in node.outputs:
+            output.name = self.names.new(f"{scope}Split_output")
+            output.type = value.type
+        graph.insert_before(before, node)
+        return node.outputs
 
     def reshape(self, before: ir.Node, value: ir.Value, shape: Sequence[int], scope: str) -> ir.Value:
         """Zeros in `shape` copy the input's length, -1 takes the rest."""
@@ -125,7 +146,7 @@ class Builder:
         """
         graph = before.graph
         cut_to = tuple(keys) if any(mask.cut or mask.counts for mask in masks) else ()
-        return self._share(
+        return self.shared(
             ("key_mask", graph, tuple(masks), cut_to),
             lambda: self._key_mask(before, masks, ranks, dtypes, cut_to, scope),
         )
@@ -193,7 +214,7 @@ class Builder:
     def bias(self, before: ir.Node, terms: Sequence[Term], dtype: ir.DataType, scope: str) -> ir.Value:
         """The sum of `terms` as one tensor of `dtype`."""
         keys = tuple((step.kind, step.value, step.sign, step.hides_when) for step, _, _ in terms)
-        return self._share(
+        return self.shared(
             ("bias", before.graph, keys, dtype), lambda: self._bias(before, terms, dtype, scope)
         )
 
@@ -224,7 +245,8 @@ class Builder:
             value = self.cast(before, value, dtype, scope)
         return value if step.sign > 0 else self.node(before, "Neg", [value], dtype, scope)
 
-    def _share(self, key: tuple[object, ...], make: Callable[[], ir.Value]) -> ir.Value:
+    def shared(self, key: tuple[object, ...], make: Callable[[], ir.Value]) -> ir.Value:
+        """What `make` makes, made once per key."""
         if key not in self._shared:
             self._shared[key] = make()
         return self._shared[key]

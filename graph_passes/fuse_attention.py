@@ -83,6 +83,8 @@ def rewrite(fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: Pr
     assert isinstance(graph, ir.Graph)
     scope = scope_of(fusion.head)
     dtype = fusion.query.dtype
+    if fusion.prelude is not None:
+        fusion.prelude(before, builder, scope)
     inputs: dict[str, ir.Value | None] = {
         "query": _prepared(operands.query, before, builder, scope),
         "key": _prepared(operands.key.new, before, builder, scope),
@@ -113,11 +115,21 @@ def rewrite(fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: Pr
 
     result = _restored(operands, node.outputs[0], name, before, builder, scope)
     stale: list[ir.Node] = [fusion.last, *_take_over(operands.outlet.value, result, builder)]
-    for old, new in zip(presents, node.outputs[1:], strict=True):
+    for old, new in zip(presents, _finished(fusion, node.outputs[1:], before, builder, scope), strict=True):
         stale += _move_present(old, new, fusion.last, builder)
     stale += [join for one in fusion.presents if (join := one.producer()) is not None]
     remove_dead(stale)
     return node
+
+
+def _finished(
+    fusion: Fusion, presents: Sequence[ir.Value], before: ir.Node, builder: Builder, scope: str
+) -> list[ir.Value]:
+    if fusion.finish is None:
+        return list(presents)
+    for present in presents:
+        present.name = builder.names.new(f"{scope}present")
+    return [fusion.finish(present, before, builder, scope) for present in presents]
 
 
 def _prepared(one: Candidate, before: ir.Node, builder: Builder, scope: str) -> ir.Value:

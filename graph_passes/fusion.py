@@ -18,6 +18,7 @@ from .masks import FULL, KeyMask, Meaning, Structure, Unexplained, explain
 from .operands import Operands, of_products
 from .probes import Probe
 from .products import Product
+from .readings import Finish, Prelude
 from .scenarios import ProbeSet
 from .shapes import Shape
 from .sites import Declined, Obstacle, Site, Step
@@ -47,6 +48,7 @@ class Fusion:
     last    the node that makes the result; the fused node is put before it
     scores  shape of the scores per run (the biases broadcast to it)
     scale   None: 1/sqrt(head_dim)
+    prelude, finish  nodes to be made before and after, see readings.py
     """
 
     head: ir.Node
@@ -60,6 +62,8 @@ class Fusion:
     sinks: ir.Value | None = None
     past: tuple[ir.Value, ir.Value] | None = None
     presents: tuple[ir.Value, ...] = ()
+    prelude: Prelude | None = None
+    finish: Finish | None = None
 
     @property
     def query(self) -> Candidate:

@@ -15,9 +15,11 @@ from typing import Final, Literal
 
 import onnx_ir as ir
 
-Kind = Literal["batch", "tokens", "past"]
+Kind = Literal["batch", "tokens", "past", "image"]
 
 BATCH_PROBE: Final = 3
+IMAGE_PROBE: Final = 3  # patches along each side
+EXTRA_POSITIONS: Final = (1, 0, 2)  # class and distillation tokens beside the patches
 # Distinct, and no number is a sum of two others, so a clash can be read back.
 LENGTH_PROBES: Final = (5, 7, 11, 13, 17, 19, 23, 29, 37, 41)
 # More dimension names than this in one place (the past of each layer) are taken for one length from the start; the
@@ -40,11 +42,15 @@ class LengthModel:
     dims       input dimension (input name, axis) -> length name
     kinds      length name -> kind
     relations  length name -> what it is made of
+    symbols    symbol in the file -> length name, where they differ
+    patches    kind "image": length name -> step of the convolution over it
     """
 
     dims: dict[tuple[str, int], str] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
     relations: dict[str, Relation] = field(default_factory=dict)
+    symbols: dict[str, str] = field(default_factory=dict)
+    patches: dict[str, int] = field(default_factory=dict)
 
     @property
     def free(self) -> list[str]:
@@ -62,6 +68,8 @@ class LengthModel:
 
         for name in self.kinds:
             number(name)
+        for symbol, name in self.symbols.items():
+            numbers.setdefault(symbol, number(name))
         return numbers
 
     def distinct(self) -> dict[str, int]:
@@ -72,6 +80,9 @@ class LengthModel:
         for name in self.free:
             if self.kinds[name] == "batch":
                 numbers[name] = BATCH_PROBE
+                continue
+            if self.kinds[name] == "image":
+                numbers[name] = IMAGE_PROBE * self.patches[name]
                 continue
             numbers[name] = next(lengths, spare)
             spare += 6
@@ -85,6 +96,15 @@ class LengthModel:
             if self._unite(left, right) or self._unite(right, left):
                 return True
         return False
+
+    def with_images(self, positions: int) -> Iterator[LengthModel]:
+        """Copies in which images are square and have as many patches as a table has positions (a few of which belong to
+        tokens of their own)."""
+        names = [name for name in self.free if self.kinds[name] == "image"]
+        sides = dict.fromkeys(math.isqrt(max(positions - extra, 0)) for extra in EXTRA_POSITIONS)
+        for side in sides if names else ():
+            fixed = {name: Relation((), side * self.patches[name]) for name in names}
+            yield replace(self, relations={**self.relations, **fixed})
 
     def with_totals(self) -> Iterator[LengthModel]:
         """Copies in which one tokens length is the sum of another and a past length."""
@@ -133,8 +153,12 @@ def length_model(graph: ir.Graph) -> LengthModel:
             name = dim.value or f"{value.name}[{axis}]"
             if axis == 0 and rank > 1:
                 name = "batch"
+                model.symbols.setdefault(dim.value or name, name)
             model.dims[value.name or "", axis] = name
-            model.kinds.setdefault(name, _kind(name, dense, rank))
+            patch = _patch(value, axis)
+            if patch:
+                model.patches[name] = patch
+            model.kinds.setdefault(name, "image" if patch else _kind(name, dense, rank))
             place = places.setdefault((dense, rank, axis), [])
             if name not in place:
                 place.append(name)
@@ -144,6 +168,15 @@ def length_model(graph: ir.Graph) -> LengthModel:
                 if names[0] not in _terms(model, name) and name not in model.relations:
                     model.relations[name] = Relation((names[0],))
     return model
+
+
+def _patch(value: ir.Value, axis: int) -> int:
+    """The step of the convolution that reads an image (B, C, H, W) along H or W; 0 where there is none."""
+    readers = [use.node for use in value.uses() if use.node.op_type == "Conv"]
+    if axis < 2 or value.shape is None or len(value.shape) != 4 or not readers:
+        return 0
+    strides = readers[0].attributes.get("strides")
+    return 1 if strides is None else int(strides.as_ints()[axis - 2])
 
 
 def _kind(name: str, dense: str, rank: int) -> Kind:

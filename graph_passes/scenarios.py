@@ -10,7 +10,7 @@ from typing import Final
 import onnx_ir as ir
 
 from .evaluate import Evaluator
-from .lengths import LengthModel, length_model
+from .lengths import IMAGE_PROBE, LengthModel, length_model
 from .probes import Probe, run_probe
 from .shapes import Conflict, Shape
 
@@ -167,6 +167,9 @@ class ProbeSet:
         if not grown:
             return None
         numbers = {name: 1 if kinds[name] == "batch" else 3 + at for at, name in enumerate(free)}
+        numbers.update(
+            (name, IMAGE_PROBE * step) for name, step in self.lengths.patches.items() if name in free
+        )
         numbers.update((name, keys + 1 + at) for at, name in enumerate(grown))
         return run_probe(self.graph, self.lengths, numbers, self.evaluator, flipped=self.is_flipped)
 
@@ -175,6 +178,8 @@ def make_probes(graph: ir.Graph, opset: int) -> ProbeSet:
     """Learn how the lengths of `graph` hang together, then run it on every scenario."""
     model, evaluator = length_model(graph), Evaluator(opset)
     probe = _settle(graph, model, evaluator)
+    if probe.conflicts:
+        model, probe = _guess_images(graph, model, evaluator, probe)
     if probe.failures:
         model, probe = _guess_totals(graph, model, evaluator, probe)
     probes = [probe, *(run_probe(graph, model, probe.free, evaluator, phase) for phase in (1, 2))]
@@ -193,6 +198,18 @@ def _settle(graph: ir.Graph, model: LengthModel, evaluator: Evaluator) -> Probe:
             break
         probe = run_probe(graph, model, model.distinct(), evaluator)
     return probe
+
+
+def _guess_images(
+    graph: ir.Graph, model: LengthModel, evaluator: Evaluator, probe: Probe
+) -> tuple[LengthModel, Probe]:
+    """A table of positions has the patches of one image size only: try whether the clash ends with that size."""
+    positions = {max(conflict.first, conflict.second) for conflict in probe.conflicts[:1]}
+    for trial in model.with_images(*positions):
+        settled = _settle(graph, trial, evaluator)
+        if not settled.conflicts:
+            return trial, settled
+    return model, probe
 
 
 def _guess_totals(
@@ -220,6 +237,9 @@ def _assign(model: LengthModel, scenario: Scenario) -> dict[str, int]:
         kind = model.kinds[name]
         if kind == "batch":
             numbers[name] = scenario.batch
+            continue
+        if kind == "image":
+            numbers[name] = IMAGE_PROBE * model.patches[name]
             continue
         pool = scenario.tokens if kind == "tokens" else scenario.past
         numbers[name] = pool[used[kind] % len(pool)]

@@ -217,10 +217,42 @@ def _nbits(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[S
     return [None if shape is None else (*shape[:-1], attribute_int(node, "N", 0))]
 
 
-def _attention_contrib(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
-    # Query keeps its shape unless Q, K and V come packed in one tensor; then the width is not known from here.
-    packed = len(facts) < 3 or facts[1].shape is None or facts[2].shape is None
-    return [None if packed else facts[0].shape]
+def _multi_head(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
+    query, value = facts[0].shape, facts[2].shape if len(facts) > 2 else None
+    if query is None or value is None or len(query) != 3:
+        return [None]  # Q, K and V packed in one tensor of rank 5 are left out
+    given = {at: facts[at].shape or () for at in (4, 5, 6) if at < len(facts)}
+    past = given.get(6, ())
+    keys = value[-2] + (past[2] if len(past) == 4 else 0)
+    for shape in (given.get(4, ()), given.get(5, ())):
+        if len(shape) > 1 and shape[-1] not in (1, keys):
+            conflicts.append(Conflict(node, *sorted((shape[-1], keys))))
+    return [(*query[:2], value[2] if len(value) == 3 else value[1] * value[3])]
+
+
+def _group_query(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
+    query, heads, kv_heads = (
+        facts[0].shape,
+        attribute_int(node, "num_heads", 0),
+        attribute_int(node, "kv_num_heads", 0),
+    )
+    if query is None or len(query) != 3 or not heads or not kv_heads:
+        return [None]
+    packed = len(node.inputs) < 2 or node.inputs[1] is None
+    return [(*query[:2], query[2] // (heads + 2 * kv_heads) * heads if packed else query[2])]
+
+
+def _embed(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
+    ids, words = facts[0].shape, facts[2].shape
+    return [None if ids is None or words is None else (*ids, words[-1])]
+
+
+def _projecting_attention(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
+    source, weights = facts[0].shape, facts[1].shape
+    if source is None or weights is None:
+        return [None]
+    given = node.attributes.get("qkv_hidden_sizes")
+    return [(*source[:2], int(given.as_ints()[2]) if given is not None else weights[-1] // 3)]
 
 
 def _attention(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
@@ -255,8 +287,10 @@ RULES: Final[dict[tuple[str, str], Rule]] = {
     ("", "MatMul"): _matmul,
     ("com.microsoft", "FusedMatMul"): _matmul,
     ("com.microsoft", "MatMulNBits"): _nbits,
-    ("com.microsoft", "MultiHeadAttention"): _attention_contrib,
-    ("com.microsoft", "GroupQueryAttention"): _attention_contrib,
+    ("com.microsoft", "Attention"): _projecting_attention,
+    ("com.microsoft", "EmbedLayerNormalization"): _embed,
+    ("com.microsoft", "MultiHeadAttention"): _multi_head,
+    ("com.microsoft", "GroupQueryAttention"): _group_query,
     ("", "Concat"): _concat,
     ("", "Transpose"): _transpose,
     ("", "Reshape"): _reshape,
@@ -278,6 +312,8 @@ def output_dtype(node: ir.Node, facts: Sequence[Fact]) -> ir.DataType | None:
         return ir.DataType(attribute_int(node, "to", 0))
     if node.op_type in ("Where", "CastLike"):
         return facts[1].dtype
+    if node.op_type == "EmbedLayerNormalization":
+        return facts[2].dtype
     return facts[0].dtype if facts else None
 
 
@@ -348,6 +384,8 @@ def infer(
         return _by_onnx(node, facts, opset) if standard(node) else [(None, None)] * len(node.outputs)
     first = rule(node, facts, conflicts)[0]
     rest: list[tuple[Shape | None, ir.DataType | None]] = [(None, None)] * (len(node.outputs) - 1)
+    if node.op_type == "EmbedLayerNormalization" and rest:
+        rest[0] = (None if first is None else first[:1], ir.DataType.INT32)  # tokens of each batch row
     if (
         node.op_type in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
         and len(node.outputs) > 3

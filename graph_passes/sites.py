@@ -114,10 +114,8 @@ def find_sites(graph: ir.Graph, probes: ProbeSet, where: str = "") -> Iterator[F
             found = _site(node, graph, probes, where)
             if found is not None:
                 yield found
-        elif is_op(node, "Attention"):
+        elif is_op(node, "Attention") or (node.domain == "com.microsoft" and node.op_type in CONTRIB):
             yield AttentionNode(node, where)
-        elif node.domain == "com.microsoft" and node.op_type in CONTRIB:
-            yield Declined(node, node, f"{node.op_type} of com.microsoft is not read by this version", where)
 
 
 def bodies(attribute: ir.Attr) -> tuple[ir.Graph, ...]:
