@@ -125,6 +125,13 @@ class Builder:
         axes = self.constant(before, np.asarray([axis], np.int64), scope)
         return self.node(before, "Unsqueeze", [value, axes], value.dtype, scope)
 
+    def mean(self, before: ir.Node, value: ir.Value, axis: int, scope: str) -> ir.Value:
+        """Along `axis`, which stays with length 1."""
+        if self.opset < 18:
+            return self.node(before, "ReduceMean", [value], value.dtype, scope, axes=(axis,))
+        axes = self.constant(before, np.asarray([axis], np.int64), scope)
+        return self.node(before, "ReduceMean", [value, axes], value.dtype, scope)
+
     def squeeze(self, before: ir.Node, value: ir.Value, axis: int, scope: str) -> ir.Value:
         if self.opset < 13:
             return self.node(before, "Squeeze", [value], value.dtype, scope, axes=(axis,))

@@ -18,12 +18,13 @@ from .build import Builder
 from .guards import HIDDEN
 from .masks import FULL, KeyMask, Structure
 from .probes import Probe
-from .readings import Prelude, Reading, Sizes, packed, read_outputs, same_shape, stand_in
+from .readings import Prelude, Reading, ShapeOf, Sizes, packed, read_outputs, same_shape, stand_in
 from .scenarios import ProbeSet
 from .shapes import Shape
 from .sites import SHAPELESS, Obstacle, Step
 from .values import attribute_float, attribute_int, operand
 
+Tensors = tuple[ir.Value, ir.Value, ir.Value]
 MULTI_HEAD_ATTRIBUTES: Final = frozenset({"mask_filter_value", "num_heads", "scale", "unidirectional"})
 ATTENTION_ATTRIBUTES: Final = MULTI_HEAD_ATTRIBUTES | {
     *("do_rotary", "past_present_share_buffer", "qkv_hidden_sizes", "rotary_embedding_dim")
@@ -64,13 +65,15 @@ def read_multi_head(node: ir.Node, probes: ProbeSet) -> Reading | Obstacle:
     structure = _structure(node, past is not None, sizes, probes)
     if isinstance(structure, Obstacle):
         return structure
-    tensors: tuple[ir.Value, ir.Value, ir.Value] = (query, key, value)
+    tensors: Tensors = (query, key, value)
     prelude: Prelude | None = None
-    bias = operand(node, 3)
+    bias, is_split = operand(node, 3), [len(shape or ()) == 4 for shape in shapes]
+    if bias is not None and any(is_split):
+        return Obstacle(node, "a bias on keys of rank 4 is not read by this version")
     if bias is not None:
-        if any(len(shape or ()) != 3 for shape in shapes):
-            return Obstacle(node, "a bias on keys of rank 4 is not read by this version")
-        tensors, prelude = _with_bias(node, (query, key, value), bias, probes)
+        tensors, prelude = _with_bias(tensors, bias, probes)
+    if all(is_split[1:]):
+        tensors, prelude = _joined_heads(tensors, heads, sizes, probes)
     return Reading(
         *tensors,
         heads,
@@ -217,9 +220,34 @@ def _is_unset(mask: ir.Value) -> bool:
     return node is not None and node.op_type == "EmbedLayerNormalization" and operand(node, 7) is None
 
 
-def _with_bias(
-    node: ir.Node, tensors: tuple[ir.Value, ir.Value, ir.Value], bias: ir.Value, probes: ProbeSet
-) -> tuple[tuple[ir.Value, ir.Value, ir.Value], Prelude]:
+def _joined_heads(tensors: Tensors, heads: int, sizes: Sizes, probes: ProbeSet) -> tuple[Tensors, Prelude]:
+    """Keys and values (B,H,S,D), a cache of cross attention, as (B,S,H*D) like the query."""
+    query, *split = tensors
+    dtype = probes.first.dtype(query)
+
+    def shape_of(tensor: ir.Value) -> ShapeOf:
+        width = (probes.first_shape(tensor) or (0,))[-1] * heads
+
+        def shape(probe: Probe) -> Shape | None:
+            found = sizes(probe)
+            return None if found is None else (found[0], found[2], width)
+
+        return shape
+
+    key, value = (
+        stand_in(name, dtype, shape_of(one), probes)
+        for name, one in zip(("key", "value"), split, strict=True)
+    )
+
+    def join(before: ir.Node, builder: Builder, scope: str) -> None:
+        for old, tensor in zip((key, value), split, strict=True):
+            rows = builder.node(before, "Transpose", [builder.now(tensor)], dtype, scope, perm=(0, 2, 1, 3))
+            builder.move(old, builder.reshape(before, rows, (0, 0, -1), scope))
+
+    return (query, key, value), join
+
+
+def _with_bias(tensors: Tensors, bias: ir.Value, probes: ProbeSet) -> tuple[Tensors, Prelude]:
     """Query, key and value with their part of the projections' bias added."""
     dtype = probes.first.dtype(tensors[0])
     names = ("query", "key", "value")

@@ -197,15 +197,23 @@ def make(gqa: GroupQuery, made: StandIns, before: ir.Node, builder: Builder, sco
 
 
 def _normed(gqa: GroupQuery, which: str, tensor: ir.Value, made: StandIns, lengths: Lengths) -> ir.Value:
-    """Each head divided by its root mean square, times a weight."""
+    """Each head divided by its root mean square, times a weight; in operators that every runtime has."""
     common = attribute_float(gqa.node, "qk_norm_epsilon", EPSILON)
     epsilon = attribute_float(gqa.node, f"{which}_norm_epsilon", common)
-    before, builder, scope = lengths.before, lengths.builder, lengths.scope
-    by_head = builder.reshape(before, tensor, (0, 0, -1, made.head_dim), scope)
-    inputs = (by_head, builder.now(gqa[f"{which}_norm_weight"]))
-    normed = builder.node(
-        before, "SimplifiedLayerNormalization", inputs, made.dtype, scope, axis=-1, epsilon=epsilon
-    )
+    before, builder, scope, wide = lengths.before, lengths.builder, lengths.scope, ir.DataType.FLOAT
+
+    def op(op_type: str, *inputs: ir.Value) -> ir.Value:
+        return builder.node(before, op_type, inputs, wide, scope)
+
+    weight = builder.now(gqa[f"{which}_norm_weight"])
+    heads = builder.reshape(before, tensor, (0, 0, -1, made.head_dim), scope)
+    if made.dtype != wide:
+        heads, weight = (builder.cast(before, one, wide, scope) for one in (heads, weight))
+    mean = builder.mean(before, op("Mul", heads, heads), -1, scope)
+    root = op("Sqrt", op("Add", mean, builder.constant(before, np.asarray(epsilon, np.float32), scope)))
+    normed = op("Mul", op("Div", heads, root), weight)
+    if made.dtype is not None and made.dtype != wide:
+        normed = builder.cast(before, normed, made.dtype, scope)
     return builder.reshape(before, normed, (0, 0, -1), scope)
 
 

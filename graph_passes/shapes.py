@@ -217,16 +217,24 @@ def _nbits(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[S
     return [None if shape is None else (*shape[:-1], attribute_int(node, "N", 0))]
 
 
+def _note_lengths(
+    node: ir.Node, facts: Sequence[Fact], new: int, past: int, masks: Sequence[int], conflicts: Conflicts
+) -> None:
+    """Masks of two or more axes end with the keys: past (of input `past`) and new ones."""
+    shapes = {at: facts[at].shape or () for at in (past, *masks) if at < len(facts)}
+    before = shapes.get(past, ())
+    keys = new + (before[2] if len(before) == 4 else 0)
+    for at in masks:
+        length = shapes[at][-1] if len(shapes.get(at, ())) > 1 else keys
+        if length not in (1, keys):
+            conflicts.append(Conflict(node, *sorted((length, keys))))
+
+
 def _multi_head(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
     query, value = facts[0].shape, facts[2].shape if len(facts) > 2 else None
     if query is None or value is None or len(query) != 3:
         return [None]  # Q, K and V packed in one tensor of rank 5 are left out
-    given = {at: facts[at].shape or () for at in (4, 5, 6) if at < len(facts)}
-    past = given.get(6, ())
-    keys = value[-2] + (past[2] if len(past) == 4 else 0)
-    for shape in (given.get(4, ()), given.get(5, ())):
-        if len(shape) > 1 and shape[-1] not in (1, keys):
-            conflicts.append(Conflict(node, *sorted((shape[-1], keys))))
+    _note_lengths(node, facts, value[-2], 6, (4, 5), conflicts)
     return [(*query[:2], value[2] if len(value) == 3 else value[1] * value[3])]
 
 
@@ -238,6 +246,7 @@ def _group_query(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> 
     )
     if query is None or len(query) != 3 or not heads or not kv_heads:
         return [None]
+    _note_lengths(node, facts, query[1], 3, (10,), conflicts)
     packed = len(node.inputs) < 2 or node.inputs[1] is None
     return [(*query[:2], query[2] // (heads + 2 * kv_heads) * heads if packed else query[2])]
 

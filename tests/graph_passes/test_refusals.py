@@ -198,19 +198,6 @@ def test_sink_column_that_depends_on_the_row() -> None:
     check_declined(written_out(cut, column), "softmax_0", reason)
 
 
-def test_contrib_operators_are_named() -> None:
-    for op_type in ("Attention", "MultiHeadAttention", "GroupQueryAttention"):
-        graph = Graph()
-        query, key, value = inputs(graph, SIZES)
-        graph.op(op_type, query, key, value, name="attended", domain="com.microsoft", num_heads=4)
-        graph.op("Identity", "attended", name="output")
-        graph.output("output", np.float32, ["batch", "tokens", 64])
-        opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
-        model = helper.make_model(graph.graph(), ir_version=8, opset_imports=opsets)
-        reason = f"{op_type} of com.microsoft is not read by this version"
-        check_declined(model, "attended", reason, node="attended")
-
-
 def standard_attention(*wires: str, outputs: int = 1, opset: int = 24, **attributes: Any) -> onnx.ModelProto:
     graph = Graph(opset, 11)
     shapes: dict[str, tuple[Any, list[int | str]]] = {
