@@ -11,6 +11,7 @@ replaces, and present keys and values keep the names of the model outputs. Nodes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -53,8 +54,11 @@ def node_name(fusion: Fusion) -> str:
     return f"{scope_of(fusion.head)}{PREFILL_ATTENTION}"
 
 
-def attributes(fusion: Fusion, fmt: Format) -> dict[str, int | float | str]:
-    """All attributes that say how to read the node; those the operator would refuse are left out."""
+def attributes(fusion: Fusion, fmt: Format, explicit_scale: bool = False) -> dict[str, int | float | str]:
+    """All attributes that say how to read the node; those the operator would refuse are left out.
+
+    explicit_scale: the default scale too, which a function body cannot derive.
+    """
     query = fusion.query
     found: dict[str, int | float | str] = {
         "num_heads": query.heads,
@@ -70,13 +74,22 @@ def attributes(fusion: Fusion, fmt: Format) -> dict[str, int | float | str]:
     }
     if fusion.scale is not None:
         found["scale"] = float(fusion.scale)
+    elif explicit_scale:
+        found["scale"] = 1.0 / math.sqrt(query.head_dim)
     if fmt.precision != "fp8":
         for name in FP8_ONLY_ATTRIBUTES:
             del found[name]
     return found
 
 
-def rewrite(fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: ProbeSet) -> ir.Node:
+def used_presents(fusion: Fusion) -> tuple[ir.Value, ...]:
+    """The present keys and values, if the fused node has to give them."""
+    return fusion.presents if any(_exposed(one, fusion.last) for one in fusion.presents) else ()
+
+
+def rewrite(
+    fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: ProbeSet, explicit_scale: bool = False
+) -> ir.Node:
     """Put the fused node in, move readers over, and remove what nobody reads any more."""
     before, operands = fusion.last, fusion.operands
     graph = before.graph
@@ -99,12 +112,13 @@ def rewrite(fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: Pr
     ordered = [inputs.get(one) for one in INPUTS]
     while ordered[-1] is None:
         ordered.pop()
-    presents = fusion.presents if any(_exposed(one, fusion.last) for one in fusion.presents) else ()
+    said = attributes(fusion, fmt, explicit_scale)
+    presents = used_presents(fusion)
     node = ir.Node(
         DOMAIN,
         PREFILL_ATTENTION,
         ordered,
-        [ir.convenience.convert_attribute(key, given) for key, given in attributes(fusion, fmt).items()],
+        [ir.convenience.convert_attribute(key, given) for key, given in said.items()],
         num_outputs=1 + len(presents),
         name=name,
         metadata_props=dict(fusion.head.metadata_props),

@@ -18,6 +18,8 @@ from .errors import GraphPassError
 from .fuse_attention import Format, node_name, rewrite
 from .fusion import Fusion, decide
 from .inside import hidden_candidates
+from .portable import OTHER_KIND, Kind, common_kind, function, kind_of
+from .portable import check as check_portable
 from .report import FuseOptions, FuseReport, SiteOptions, SiteReport
 from .scenarios import ProbeSet, make_probes
 from .schema import ATTRIBUTES, DOMAIN, PREFILL_ATTENTION, VERSION, Precision, rotatable
@@ -42,6 +44,7 @@ class Run:
     formats: dict[int, tuple[Format, tuple[str, ...]]] = field(default_factory=dict)
     node_names: dict[int, str] = field(default_factory=dict)
     sites: list[SiteReport] = field(default_factory=list)
+    kind: Kind | None = None
     modified: bool = False
 
     @property
@@ -57,6 +60,8 @@ def check_versions(run: Run) -> None:
             f"opset of the model: expected {OLDEST_OPSET} to {newest} (what onnx {onnx.__version__} knows), "
             f"got {run.opset}; convert the model or install a newer onnx"
         )
+    if run.options.portable:
+        check_portable(run.model)
 
 
 def find_fused(run: Run) -> None:
@@ -83,13 +88,21 @@ def find(run: Run) -> None:
 def judge(run: Run) -> None:
     """Decide each candidate; its number format and its name come along."""
     assert run.probes is not None and run.names is not None
-    for at, candidate in enumerate(run.found):
-        decision = _decision(candidate, run.probes)
-        run.decided.append(decision)
+    run.decided = [_decision(candidate, run.probes) for candidate in run.found]
+    if run.options.portable:
+        run.kind = common_kind([one for one in run.decided if isinstance(one, Fusion)])
+        run.decided = [_of_kind(one, run.kind) for one in run.decided]
+    for at, decision in enumerate(run.decided):
         if isinstance(decision, Fusion):
             name = run.names.new(node_name(decision))
             run.node_names[at] = name
             run.formats[at] = number_format(decision, run.options.for_site(name))
+
+
+def _of_kind(decision: Fusion | Declined, kind: Kind | None) -> Fusion | Declined:
+    if isinstance(decision, Declined) or kind_of(decision) == kind:
+        return decision
+    return Declined(decision.head, decision.head, OTHER_KIND, decision.where)
 
 
 def _decision(candidate: Found, probes: ProbeSet) -> Fusion | Declined:
@@ -106,7 +119,8 @@ def fuse(run: Run) -> None:
     builder = Builder(run.names, run.opset)
     for at, decision in enumerate(run.decided):
         if isinstance(decision, Fusion):
-            rewrite(decision, run.formats[at][0], run.node_names[at], builder, run.probes)
+            name, fmt = run.node_names[at], run.formats[at][0]
+            rewrite(decision, fmt, name, builder, run.probes, explicit_scale=run.options.portable)
             run.modified = True
 
 
@@ -114,6 +128,13 @@ def import_domain(run: Run) -> None:
     """Declare our domain, once; other imports and the IR version stay as they are."""
     if run.modified and run.model.opset_imports.get(DOMAIN) != VERSION:
         run.model.opset_imports[DOMAIN] = VERSION
+
+
+def carry_body(run: Run) -> None:
+    """Write what the operator computes into the model, if asked to."""
+    if run.modified and run.kind is not None:
+        body = function(run.kind, run.opset)
+        run.model.functions[body.identifier()] = body
 
 
 Pass = Callable[[Run], None]
@@ -127,6 +148,7 @@ READING: Final[tuple[Pass, ...]] = (
 )
 WRITING: Final[tuple[Pass, ...]] = (
     fuse,  # removes only what it made dead, so no separate clean-up follows
+    carry_body,
     import_domain,  # last: only a model that really holds our operator imports its domain
 )
 

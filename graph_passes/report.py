@@ -41,9 +41,13 @@ class SiteOptions:
 
 @dataclass(frozen=True)
 class FuseOptions(SiteOptions):
-    """Number format of all sites, and `per_site` exceptions keyed by `SiteReport.node`."""
+    """Number format of all sites, and `per_site` exceptions keyed by `SiteReport.node`.
+
+    portable: also write what the operator computes into the model as a function, for runtimes without the library.
+    """
 
     per_site: Mapping[str, SiteOptions] = field(default_factory=dict)
+    portable: bool = False
 
     def for_site(self, node: str) -> SiteOptions:
         return self.per_site.get(node, self)
