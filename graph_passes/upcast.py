@@ -13,6 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from . import schema
+from .data_files import external_tensors, follow_link
 
 _FROM, _TO = ir.DataType.BFLOAT16, ir.DataType.FLOAT
 # Attributes that hold an element type, by name, in any operator.
@@ -20,10 +21,14 @@ _TYPE_ATTRIBUTES = ("to", "dtype", "out_dtype", "output_dtype", "stash_type")
 
 
 def upcast_bfloat16(model: ir.Model) -> bool:
-    """Rewrites `model` in place; false when it holds no bfloat16. Weights are converted when they are written."""
+    """Rewrites `model` in place; false when it holds no bfloat16. Weights are converted when they are written, which has to
+    be with data files of their own (onnx_ir.save with `external_data`)."""
     changed = False
+    external = list(external_tensors(model))
     for graph in (model.graph, *(function.graph for function in model.functions.values())):
         changed |= _upcast_graph(graph)
+    for held in external if changed else ():
+        follow_link(held)
     return changed
 
 
