@@ -17,14 +17,19 @@ from graph_passes.graph import Graph
 SIZES = Sizes(batch=2, heads=4, kv_heads=2, q_len=9, kv_len=9)
 STYLES = (Style(form="sdpa", mask=masks.causal()), Style(mask=masks.causal()))
 DATA = "weights.bin"
+WEIGHT_BYTES = 1000
 
 
 def two_layers() -> onnx.ModelProto:
     return layers(Graph(), SIZES, STYLES).model()
 
 
-def write(path: Path, data: Literal["inside", "one file", "one each"] = "one file") -> Path:
-    """The two-layer model in a new folder; every tensor, shape vectors too, in the data file(s). Returns its path."""
+def write(
+    path: Path, data: Literal["inside", "one file", "one each"] = "one file", least: int = WEIGHT_BYTES
+) -> Path:
+    """The two-layer model in a new folder, tensors of at least so many bytes in the data file(s). Returns its path.
+
+    ONNX Runtime (1.32) does not read shape vectors from a data file."""
     path.parent.mkdir(exist_ok=True)
     if data == "inside":
         onnx.save(two_layers(), path)
@@ -36,7 +41,7 @@ def write(path: Path, data: Literal["inside", "one file", "one each"] = "one fil
             save_as_external_data=True,
             all_tensors_to_one_file=together,
             location=DATA if together else None,
-            size_threshold=0,
+            size_threshold=least,
         )
     return path
 
