@@ -73,12 +73,12 @@ def test_another_folder_gets_a_copy(stored: Stored, tmp_path: Path) -> None:
     assert set(listing(target.parent)) == {"fused.onnx", *needed}
     for name in needed:
         assert (target.parent / name).read_bytes() == source.with_name(name).read_bytes()
-        assert os.stat(target.parent / name).st_nlink == 1
+        assert (target.parent / name).stat().st_nlink == 1
     check_weights(source, target)
     check_runs(source, target)
-    stamps = {name: os.stat(target.parent / name).st_ino for name in needed}
+    stamps = {name: (target.parent / name).stat().st_ino for name in needed}
     fuse(source, target)
-    assert {name: os.stat(target.parent / name).st_ino for name in needed} == stamps
+    assert {name: (target.parent / name).stat().st_ino for name in needed} == stamps
     onnx.load(target)
 
 
