@@ -15,7 +15,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 from zyfa_ort.graph_passes import model_file
-from zyfa_ort.graph_passes.errors import ModelFileError
+from zyfa_ort.graph_passes.errors import GraphPassError, ModelFileError
 
 import zyfa_ort
 from graph_passes.on_disk import DATA, external, listing, read, two_layers, write
@@ -319,7 +319,7 @@ def test_a_failure_half_way_leaves_nothing(
 
 def test_an_unknown_word_is_refused_first(tmp_path: Path) -> None:
     wanted = r"^external_data: expected one of 'copy', 'hardlink', 'reference', got 'move'$"
-    with pytest.raises(zyfa_ort.graph_passes.errors.GraphPassError, match=wanted):
+    with pytest.raises(GraphPassError, match=wanted):
         fuse(tmp_path / "nowhere", tmp_path / "out.onnx", external_data="move")
 
 

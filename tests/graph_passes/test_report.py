@@ -18,7 +18,7 @@ import pytest
 from custom_ops.problems import Sizes
 from onnx import helper
 from zyfa_ort.graph_passes.errors import GraphPassError
-from zyfa_ort.graph_passes.pipeline import inspect_model
+from zyfa_ort.graph_passes.pipeline import fuse_model, inspect_model
 from zyfa_ort.graph_passes.report import FuseOptions, FuseReport, SiteOptions, SiteReport
 from zyfa_ort.graph_passes.schema import DOMAIN, VERSION
 
@@ -267,7 +267,7 @@ def test_an_exception_for_a_site_that_is_not_there() -> None:
         r"^options per site: expected a site's name such as ZyfaPrefillAttention, got ZyfaPrefilAttention$"
     )
     held = ir.serde.deserialize_model(made)
-    for run in (inspect_model, zyfa_ort.graph_passes.pipeline.fuse_model):
+    for run in (inspect_model, fuse_model):
         with pytest.raises(GraphPassError, match=wanted):
             run(held, FuseOptions(per_site={"ZyfaPrefilAttention": SiteOptions()}))
     assert_untouched(ir.serde.serialize_model(held), made)
