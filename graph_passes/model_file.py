@@ -1,68 +1,122 @@
 """Reading and writing model files without touching the weights.
 
-Weights in external data stay on disk: loading maps nothing, and a saved model refers to the same data file. In another
-folder that file is copied. A hard link would save the space, and ONNX Runtime reads through it, but `onnx.load` and
-`onnx.checker` (1.23) refuse a data file with two links as a possible attack, in the *original* folder too; so links are
-made on request only. Every file is written under a temporary name and renamed, so that a failure leaves neither half a
-model nor a stray data file.
+Weights in external data stay on disk (`data_files`); a saved model refers to the same data file, or to a copy of it in
+another folder. Every file is written under a temporary name and renamed, so that a failure leaves the target as it was
+and nothing else: no half of a model, no stray data file.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterator
-from pathlib import Path, PurePath
-from typing import Literal
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
 
 import onnx
 import onnx_ir as ir
 from google.protobuf.message import DecodeError, EncodeError
-from onnx_ir import external_data
 
+from . import data_files
+from .data_files import ExternalData, kind, why
 from .errors import ModelFileError
 
-DataFiles = Literal["link", "copy"]
+PROTOBUF_LIMIT: Final = (1 << 31) - 1
 
 
 def load(path: str | os.PathLike[str]) -> ir.Model:
     """Read an ONNX model; external data is checked to be there and is not read.
 
-    Raises ModelFileError: no such file, no ONNX model, truncated, or external data missing or too short.
+    Raises ModelFileError: no such file, no ONNX model, truncated, holds what could not be written back, or external data
+    is missing, too short or outside the model's folder.
     """
     file = Path(path)
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise ModelFileError(f"{file}: cannot be read: {_why(error)}") from error
-    try:
-        proto = onnx.ModelProto.FromString(content)
-    except DecodeError as error:
-        raise ModelFileError(
-            f"{file}: expected an ONNX model, got something else or a truncated file"
-        ) from error
-    if not proto.HasField("graph") or not proto.opset_import:
-        raise ModelFileError(
-            f"{file}: expected an ONNX model, got a file of {len(content)} bytes without a graph"
-        )
+    proto = _parse(file, _content(file))
+    lost = _unwritable(proto)
+    if lost:
+        raise ModelFileError(f"{file}: expected a model for inference in dense tensors, got {lost}")
     try:
         model = ir.serde.deserialize_model(proto)
     except Exception as error:  # onnx_ir passes on whatever a malformed field raises
-        raise ModelFileError(f"{file}: the model is malformed: {_first_line(error)}") from error
-    for graph in (model.graph, *(function.graph for function in model.functions.values())):
-        external_data.set_base_dir(graph, file.parent)
-    _check_data(file, model)
+        raise ModelFileError(f"{file}: the model is malformed: {_first_line(_origin(error))}") from error
+    data_files.settle(file, model)
     return model
 
 
-def save(model: ir.Model, path: str | os.PathLike[str], data_files: DataFiles = "copy") -> None:
-    """Write `model` to `path`, and its external data files beside it unless they are there already.
+def _content(file: Path) -> bytes:
+    try:
+        size = file.stat().st_size
+        if file.is_file() and size <= PROTOBUF_LIMIT:
+            return file.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"{file}: cannot be read: {why(error)}") from error
+    if not file.is_file():
+        raise ModelFileError(f"{file}: expected an ONNX model, got {kind(file)}")
+    raise ModelFileError(
+        f"{file}: expected an ONNX model of at most {PROTOBUF_LIMIT} bytes, got {size}; is it the external data?"
+    )
 
-    data_files: for another folder, "copy", or "link" for a hard link (a copy where the file system has none).
-    Raises ModelFileError: the target cannot be written, a different data file is in the way, or the model without
-    its external data exceeds the 2 GB of a protobuf. Nothing is left behind then.
+
+def _parse(file: Path, content: bytes) -> onnx.ModelProto:
+    try:
+        proto: onnx.ModelProto = onnx.ModelProto.FromString(content)
+    except DecodeError as error:
+        got = f"something else or a truncated file ({len(content)} bytes)"
+        raise ModelFileError(f"{file}: expected an ONNX model, got {got}") from error
+    if not proto.HasField("graph") or not proto.opset_import:
+        missing = "opset" if proto.HasField("graph") else "graph"
+        raise ModelFileError(
+            f"{file}: expected an ONNX model, got a file of {len(content)} bytes without {missing}"
+        )
+    return proto
+
+
+def _unwritable(proto: onnx.ModelProto) -> str:
+    """What onnx_ir (1.1) would silently leave out of the written model."""
+    return "training info" if proto.training_info else _sparse(proto.graph)
+
+
+def _sparse(graph: onnx.GraphProto) -> str:
+    if graph.sparse_initializer:
+        return f"the sparse initializer {graph.sparse_initializer[0].values.name}"
+    bodies: Iterable[onnx.GraphProto] = (
+        body
+        for node in graph.node
+        for attribute in node.attribute
+        for body in ((attribute.g,) if attribute.HasField("g") else attribute.graphs)
+    )
+    return next((lost for body in bodies if (lost := _sparse(body))), "")
+
+
+def check_target(
+    model: ir.Model, path: str | os.PathLike[str], source: str | os.PathLike[str] | None = None
+) -> None:
+    """Refuse what `save` could not write, or only over its own `source`, before any work is done for it.
+
+    Raises ModelFileError: the folder is missing, or the target is a folder, a device, the source or its external data.
     """
     file = Path(path)
+    if not file.parent.is_dir():
+        got = "a file" if file.parent.exists() else "none"
+        raise ModelFileError(f"{file}: expected an existing folder {file.parent}, got {got}")
+    if file.exists() and not file.is_file():
+        # Renaming onto it would replace /dev/null by a file.
+        raise ModelFileError(f"{file}: expected the name of a file, got {kind(file)}")
+    if source is not None and file.exists() and file.samefile(source):
+        raise ModelFileError(f"{file}: expected another file than the model that is read, got the same")
+    data_files.check_places(file, model)
+
+
+def save(model: ir.Model, path: str | os.PathLike[str], external_data: ExternalData = "copy") -> None:
+    """Write `model` to `path`, and see to its external data.
+
+    external_data: what to do in another folder than the data's: "copy", make a "hardlink", or "reference" only data that
+    is there already. In the data's own folder the model always refers to the same file.
+    Raises ModelFileError: the target cannot be written, a different data file is in the way, `external_data` is
+    impossible, or the model without its external data exceeds the 2 GB of a protobuf. Nothing is changed then.
+    """
+    file = Path(path)
+    data_files.check_choice(external_data)
+    check_target(model, file)
     try:
         content = ir.serde.serialize_model(model).SerializeToString(deterministic=True)
     except (EncodeError, ValueError) as error:
@@ -71,115 +125,31 @@ def save(model: ir.Model, path: str | os.PathLike[str], data_files: DataFiles = 
         ) from error
     made: list[Path] = []
     try:
-        for location, source in _data_files(model).items():
-            _place_data(file, location, source, data_files, made)
-        _write(file, content)
-    except OSError as error:
-        _remove(made)
-        raise ModelFileError(f"{file}: cannot be written: {_why(error)}") from error
-    except ModelFileError:
-        _remove(made)
+        data_files.place(file, model, external_data, made)
+        _write(file, content, made)
+    except BaseException as error:  # an interrupted copy leaves no part behind either
+        data_files.remove(made)
+        if isinstance(error, OSError):
+            raise ModelFileError(f"{file}: cannot be written: {why(error)}") from error
         raise
 
 
-def _external(model: ir.Model) -> Iterator[ir.ExternalTensor]:
-    for graph in model.graphs():
-        for value in graph.initializers.values():
-            if isinstance(value.const_value, ir.ExternalTensor):
-                yield value.const_value
-        for node in graph:
-            for attribute in node.attributes.values():
-                if attribute.type == ir.AttributeType.TENSOR and isinstance(
-                    attribute.value, ir.ExternalTensor
-                ):
-                    yield attribute.value
-
-
-def _data_files(model: ir.Model) -> dict[str, Path]:
-    """Location as the model writes it -> the file it is now."""
-    return {os.fspath(held.location): Path(held.path) for held in _external(model)}
-
-
-def _check_data(file: Path, model: ir.Model) -> None:
-    ends: dict[Path, int] = {}
-    for held in _external(model):
-        length = held.length if held.length is not None else held.nbytes
-        data = Path(held.path)
-        ends[data] = max(ends.get(data, 0), (held.offset or 0) + length)
-    for data, end in ends.items():
-        try:
-            size = data.stat().st_size
-        except OSError as error:
-            raise ModelFileError(f"{file}: its external data {data} cannot be read: {_why(error)}") from error
-        if size < end:
-            raise ModelFileError(
-                f"{file}: its external data {data}: expected at least {end} bytes, got {size}"
-            )
-
-
-def _place_data(file: Path, location: str, source: Path, how: DataFiles, made: list[Path]) -> None:
-    inside = PurePath(location)
-    if inside.is_absolute() or ".." in inside.parts:
-        if file.parent.resolve() == source.parent.resolve():
-            return
-        raise ModelFileError(
-            f"{file}: external data {location} lies outside the model's folder; move it there first"
-        )
-    target = file.parent / inside
-    if target.exists():
-        if target.samefile(source) or _is_copy(target, source):
-            return
-        raise ModelFileError(
-            f"{target}: is in the way, a different file than {source}; choose another folder"
-        )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _temporary(target)
+def _write(file: Path, content: bytes, made: list[Path]) -> None:
+    temporary = data_files.temporary_name(file)
     made.append(temporary)
-    if how == "copy" or not _linked(source, temporary):
-        shutil.copy2(source, temporary)
-    temporary.replace(target)
-    made[-1] = target
+    with temporary.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(file)
 
 
-def _linked(source: Path, target: Path) -> bool:
-    try:
-        target.hardlink_to(source.resolve())
-    except OSError:  # another file system, or one without links
-        return False
-    return True
+def _origin(error: BaseException) -> BaseException:
+    """onnx_ir wraps an error once per level of the model."""
+    while (deeper := error.__cause__ or error.__context__) is not None:
+        error = deeper
+    return error
 
 
-def _is_copy(target: Path, source: Path) -> bool:
-    """Left by an earlier run: `shutil.copy2` keeps the time stamp."""
-    one, other = target.stat(), source.stat()
-    return one.st_size == other.st_size and one.st_mtime_ns == other.st_mtime_ns
-
-
-def _write(file: Path, content: bytes) -> None:
-    temporary = _temporary(file)
-    try:
-        with temporary.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(file)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _temporary(file: Path) -> Path:
-    return file.with_name(f".{file.name}.{os.getpid()}.tmp")
-
-
-def _remove(files: list[Path]) -> None:
-    for one in files:
-        one.unlink(missing_ok=True)
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or type(error).__name__).lower()
-
-
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,19 +1,21 @@
 """The passes in order, and the report.
 
-`fuse_model` runs PASSES on a model in place; `inspect_model` runs the same list up to the rewrite and changes nothing.
+`fuse_model` runs READING and WRITING on a model in place; `inspect_model` runs READING only and changes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from difflib import get_close_matches
+from typing import Final, Literal
 
 import onnx
 import onnx_ir as ir
 
 from .attention_op import decide_attention
 from .build import Builder, Names
+from .describe import already_fused, declined, fused_nodes, fusible
 from .errors import GraphPassError
 from .fuse_attention import Format, node_name, rewrite
 from .fusion import Fusion, decide
@@ -22,9 +24,9 @@ from .portable import OTHER_KIND, Kind, common_kind, function, kind_of
 from .portable import check as check_portable
 from .report import FuseOptions, FuseReport, SiteOptions, SiteReport
 from .scenarios import ProbeSet, make_probes
-from .schema import ATTRIBUTES, DOMAIN, PREFILL_ATTENTION, VERSION, Precision, rotatable
+from .schema import DOMAIN, VERSION, Precision, rotatable
 from .sites import AttentionNode, Declined, Found, Site, find_sites
-from .values import attribute_float, attribute_int, attribute_string, label
+from .values import label
 
 __all__ = ["FuseOptions", "FuseReport", "SiteOptions", "SiteReport", "fuse_model", "inspect_model"]
 
@@ -64,18 +66,17 @@ def check_versions(run: Run) -> None:
         check_portable(run.model)
 
 
-def find_fused(run: Run) -> None:
-    """Report the nodes of earlier runs."""
-    for graph in run.model.graphs():
-        for node in graph:
-            if node.domain == DOMAIN and node.op_type == PREFILL_ATTENTION:
-                run.sites.append(_fused_already(node))
-
-
 def probe(run: Run) -> None:
     """Run the graph on small shapes; later passes decide on what they see."""
     run.probes = make_probes(run.model.graph, run.opset)
     run.names = Names(run.model)
+
+
+def find_fused(run: Run) -> None:
+    """Report the nodes of earlier runs."""
+    assert run.probes is not None
+    for node, where in fused_nodes(run.model):
+        run.sites.append(already_fused(node, where, run.probes))
 
 
 def find(run: Run) -> None:
@@ -97,6 +98,17 @@ def judge(run: Run) -> None:
             name = run.names.new(node_name(decision))
             run.node_names[at] = name
             run.formats[at] = number_format(decision, run.options.for_site(name))
+    _check_exceptions(run)
+
+
+def _check_exceptions(run: Run) -> None:
+    """Refuse options for a site that is not there: its format would silently be the one of all others."""
+    declined_sites = (label(one.node) for one in run.decided if isinstance(one, Declined))
+    names = [*run.node_names.values(), *declined_sites, *(site.node for site in run.sites)]
+    for name in run.options.per_site:
+        if name not in names:
+            close = get_close_matches(name, names, n=1, cutoff=0.0) or ["none, there is no attention"]
+            raise GraphPassError(f"options per site: expected a site's name such as {close[0]}, got {name}")
 
 
 def _of_kind(decision: Fusion | Declined, kind: Kind | None) -> Fusion | Declined:
@@ -141,8 +153,8 @@ Pass = Callable[[Run], None]
 
 READING: Final[tuple[Pass, ...]] = (
     check_versions,  # first: nothing may be touched or even guessed about operators we do not know
-    find_fused,  # before the search, so that a second run sees its own work and says so
     probe,  # before finding: what is a scale, a mask or a weight is asked of the runs
+    find_fused,  # before the search, so that a second run sees its own work and says so
     find,  # all candidates before any rewrite, so that decisions see the original graph
     judge,  # all decisions before any rewrite: a mask shared by two sites is still there for the second
 )
@@ -156,12 +168,12 @@ WRITING: Final[tuple[Pass, ...]] = (
 def fuse_model(model: ir.Model, options: FuseOptions | None = None) -> FuseReport:
     """Fuse the attention of `model` in place.
 
-    Raises GraphPassError, before any change, for an opset that is not known.
+    Raises GraphPassError, before any change, for an opset that is not known and for options of a site that is not there.
     """
     run = Run(model, options or FuseOptions())
     for one in (*READING, *WRITING):
         one(run)
-    return FuseReport(tuple(run.sites + _report(run, "fused")), run.modified)
+    return FuseReport(_report(run, "fused"), run.modified)
 
 
 def inspect_model(model: ir.Model, options: FuseOptions | None = None) -> FuseReport:
@@ -169,7 +181,7 @@ def inspect_model(model: ir.Model, options: FuseOptions | None = None) -> FuseRe
     run = Run(model, options or FuseOptions())
     for one in READING:
         one(run)
-    return FuseReport(tuple(run.sites + _report(run, "fusible")), False)
+    return FuseReport(_report(run, "fusible"), False)
 
 
 def number_format(fusion: Fusion, options: SiteOptions) -> tuple[Format, tuple[str, ...]]:
@@ -193,97 +205,11 @@ def number_format(fusion: Fusion, options: SiteOptions) -> tuple[Format, tuple[s
     return Format(precision, "hadamard", options.fp8_edges), tuple(notes)
 
 
-def _report(run: Run, status: str) -> list[SiteReport]:
-    sites: list[SiteReport] = []
+def _report(run: Run, status: Literal["fused", "fusible"]) -> tuple[SiteReport, ...]:
+    sites = list(run.sites)
     for at, decision in enumerate(run.decided):
         if isinstance(decision, Declined):
-            sites.append(
-                SiteReport(
-                    "declined",
-                    label(decision.node),
-                    decision.node.op_type,
-                    graph=decision.where,
-                    at=label(decision.at),
-                    reason=decision.reason,
-                )
-            )
+            sites.append(declined(decision))
         else:
-            site = _described(decision, *run.formats[at], run.node_names[at])
-            sites.append(site.with_status("fused" if status == "fused" else "fusible"))
-    return sites
-
-
-def mask_words(fusion: Fusion) -> tuple[str, ...]:
-    """The mask in words, as `SiteReport.mask` lists them."""
-    structure, words = fusion.masking.structure, list[str]()
-    if structure.is_causal:
-        words.append("causal" if structure.alignment == "bottom_right" else "causal (top left)")
-    if structure.window_left >= 0:
-        words.append("window")
-    if fusion.masking.key_masks:
-        words.append("key mask")
-    if fusion.masking.biases:
-        words.append("bias")
-    if fusion.sinks is not None:
-        words.append("sinks")
-    return tuple(words) or ("full",)
-
-
-def _described(fusion: Fusion, fmt: Format, notes: tuple[str, ...], name: str) -> SiteReport:
-    structure = fusion.masking.structure
-    return SiteReport(
-        "fusible",
-        name,
-        fusion.head.op_type,
-        graph=fusion.where,
-        num_heads=fusion.query.heads,
-        kv_num_heads=fusion.kv_heads,
-        head_dim=fusion.query.head_dim,
-        v_head_dim=fusion.operands.value.new.head_dim,
-        mask=mask_words(fusion),
-        is_causal=structure.is_causal,
-        causal_alignment=structure.alignment,
-        window_left=structure.window_left,
-        scale=fusion.scale,
-        softcap=fusion.softcap,
-        layout=fusion.query.form.layout,
-        precision=fmt.precision,
-        rotation=fmt.rotation,
-        fp8_edges=fmt.fp8_edges if fmt.precision == "fp8" else None,
-        past=fusion.has_past,
-        notes=(*fusion.masking.notes, *notes),
-    )
-
-
-def _fused_already(node: ir.Node) -> SiteReport:
-    """What can be read off a node of ours."""
-
-    def number(name: str) -> int:
-        return attribute_int(node, name, int(ATTRIBUTES[name].default or 0))
-
-    def word(name: str) -> str:
-        return attribute_string(node, name, str(ATTRIBUTES[name].default))
-
-    inputs = list(node.inputs) + [None] * 11
-    words = ["causal" if word("causal_alignment") == "bottom_right" else "causal (top left)"] * number(
-        "is_causal"
-    )
-    words += ["window"] * (number("window_left") >= 0) + ["key mask"] * (inputs[5] is not None)
-    words += ["bias"] * (inputs[6] is not None) + ["sinks"] * (inputs[10] is not None)
-    scale = node.attributes.get("scale")
-    return SiteReport(
-        "already fused",
-        label(node),
-        node.op_type,
-        num_heads=number("num_heads") or None,
-        kv_num_heads=number("kv_num_heads") or None,
-        mask=tuple(words) or ("full",),
-        is_causal=bool(number("is_causal")),
-        causal_alignment="top_left" if word("causal_alignment") == "top_left" else "bottom_right",
-        window_left=number("window_left"),
-        scale=None if scale is None else attribute_float(node, "scale", 0.0),
-        softcap=attribute_float(node, "softcap", 0.0),
-        layout="BHSD" if word("layout") == "BHSD" else "BSHD",
-        past=inputs[3] is not None,
-        rotation="hadamard" if word("rotation") == "hadamard" else "none",
-    )
+            sites.append(fusible(decision, *run.formats[at], run.node_names[at]).with_status(status))
+    return tuple(sites)

@@ -41,7 +41,7 @@ class SiteOptions:
 
 @dataclass(frozen=True)
 class FuseOptions(SiteOptions):
-    """Number format of all sites, and `per_site` exceptions keyed by `SiteReport.node`.
+    """Number format of all sites, and `per_site` exceptions keyed by `SiteReport.node` (as `inspect_model` reports it).
 
     portable: also write what the operator computes into the model as a function, for runtimes without the library.
     """
@@ -97,7 +97,8 @@ class SiteReport:
 
 @dataclass(frozen=True)
 class FuseReport:
-    """All sites of a model in graph order. `modified` is true exactly when the model was changed."""
+    """All sites of a model: nodes of earlier runs, then the rest in graph order. `modified` is true exactly when the model was
+    changed."""
 
     sites: tuple[SiteReport, ...]
     modified: bool

@@ -50,11 +50,11 @@ class View:
         return View(tuple(self.dims[axis] for axis in perm))
 
     def reshape(self, shape: Sequence[int]) -> View | None:
-        """The same elements in row-major order under another shape; None when an atom would be cut unevenly."""
+        """The same elements in row-major order under another shape; None when no steps per dimension make that order."""
         if math.prod(shape) != math.prod(self.shape) or 0 in shape:
             return None
-        pending = [atom for atoms in self.dims for atom in atoms if atom[0] != 1]
-        pending.reverse()
+        # Merged, an atom that does not divide evenly is where two dimensions would depend on each other.
+        pending = list(reversed(merged([atom for atoms in self.dims for atom in atoms])))
         dims: list[Atoms] = []
         for length in shape:
             taken: list[Atom] = []

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import onnxruntime
     from numpy.typing import NDArray
 
+    from zyfa_ort.graph_passes.data_files import ExternalData
     from zyfa_ort.graph_passes.report import FuseReport, PrecisionChoice, RotateChoice
     from zyfa_ort.graph_passes.schema import Alignment, Fp8Edges, Layout, Precision, Rotation
 
@@ -32,33 +33,38 @@ def fuse(
     rotate: RotateChoice = "none",
     fp8_edges: Fp8Edges = "hilo",
     plan: PathLike | None = None,
+    external_data: ExternalData = "copy",
 ) -> FuseReport:
     """Writes a copy of a model in which every attention that can be is one ``ZyfaPrefillAttention`` node.
 
     Args:
         source: ONNX file. Weights in external data are never read.
-        target: file to write; appears complete or not at all. Outside the source's folder it gets
-            a copy of external data.
+        target: file to write; appears complete or not at all. In the source's folder it refers to the same data files.
         precision: "auto" is "bf16"; "fp8" has to be asked for. Sites with softcap or a bias get "bf16" instead of "fp8".
         rotate: Hadamard rotation of query and key before FP8; "auto" where the head dim allows it.
         fp8_edges: how FP8 treats the first and the last two key tiles of a row.
         plan: JSON file with exceptions per site (docs/cli.md).
+        external_data: outside the source's folder "copy" copies data files beside the target, "hardlink" links them (onnx and
+            onnx_ir refuse to load both models then; ONNX Runtime and this package do not), "reference" fails unless they
+            are there already.
 
     Returns:
         One entry per attention site, fused or declined with the reason.
 
     Raises:
-        ModelFileError: the source cannot be read or the target not written.
+        ModelFileError: the source cannot be read, the target not written, or the target is the source.
         GraphPassError: an option is unknown, or the model is one that the passes refuse as a whole.
     """
-    from zyfa_ort.graph_passes import model_file, pipeline
+    from zyfa_ort.graph_passes import data_files, model_file, pipeline
     from zyfa_ort.graph_passes.report import FuseOptions
     from zyfa_ort.plan import read_plan
 
     options = FuseOptions(precision, rotate, fp8_edges, per_site=read_plan(plan) if plan is not None else {})
-    model = model_file.load(Path(source))
+    data_files.check_choice(external_data)
+    model = model_file.load(source)
+    model_file.check_target(model, target, source)
     report = pipeline.fuse_model(model, options)
-    model_file.save(model, Path(target))
+    model_file.save(model, target, external_data)
     return report
 
 
@@ -70,7 +76,7 @@ def inspect(source: PathLike) -> FuseReport:
     """
     from zyfa_ort.graph_passes import model_file, pipeline
 
-    return pipeline.inspect_model(model_file.load(Path(source)))
+    return pipeline.inspect_model(model_file.load(source))
 
 
 def session(

@@ -20,7 +20,7 @@ TYPES: dict[np.dtype[Any], int] = {
     np.dtype(np.int32): TensorProto.INT32,
     np.dtype(np.int64): TensorProto.INT64,
 }
-AXES_AS_INPUT = {"Unsqueeze": 13, "Squeeze": 13, "ReduceMax": 18}
+AXES_AS_INPUT = {"Unsqueeze": 13, "Squeeze": 13, "ReduceMax": 18, "ReduceMean": 18}
 
 
 def onnx_type(dtype: Any) -> int:
@@ -78,7 +78,7 @@ class Graph:
         self.nodes.append(helper.make_node(op_type, inputs, outputs, name=self.fresh(op_type), **attributes))
 
     def over(self, op_type: str, value: str, *axes: int, **attributes: Any) -> str:
-        """Unsqueeze, Squeeze or ReduceMax, whose axes moved from an attribute to an input."""
+        """Unsqueeze, Squeeze or a reduction, whose axes moved from an attribute to an input."""
         if self.opset < AXES_AS_INPUT[op_type]:
             return self.op(op_type, value, axes=list(axes), **attributes)
         return self.op(op_type, value, self.integers(*axes), **attributes)

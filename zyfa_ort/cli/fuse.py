@@ -29,6 +29,10 @@ def fuse(
         typer.Option(help="FP8: how the first and last key tiles are computed."),
     ] = "hilo",
     plan: Annotated[Path | None, typer.Option(help="JSON file with exceptions per site.")] = None,
+    external_data: Annotated[
+        Literal["copy", "hardlink", "reference"],
+        typer.Option(help="Data files of a model that is written to another folder."),
+    ] = "copy",
     min_fused: Annotated[int, typer.Option(min=0, help="Exit with code 2 when fewer sites are fused.")] = 0,
     verify: Annotated[
         bool, typer.Option("--verify", help="Then run both models on made inputs and compare.")
@@ -37,7 +41,15 @@ def fuse(
 ) -> None:
     """Rewrite a model so that each attention is one operator; print what was fused and what was not, and why."""
     with working(f"fusing {source}", quiet=as_json):
-        report = api.fuse(source, target, precision=precision, rotate=rotate, fp8_edges=fp8_edges, plan=plan)
+        report = api.fuse(
+            source,
+            target,
+            precision=precision,
+            rotate=rotate,
+            fp8_edges=fp8_edges,
+            plan=plan,
+            external_data=external_data,
+        )
     comparison = None
     if verify:
         with working(f"comparing {source} and {target}", quiet=as_json):
