@@ -68,15 +68,29 @@ class Builder:
         **attributes: int | float | str | tuple[int, ...],
     ) -> ir.Value:
         """A one-output node, of the standard unless another domain is given."""
+        return self.nodes(before, op_type, inputs, [dtype], scope, domain, **attributes)[0]
+
+    def nodes(
+        self,
+        before: ir.Node,
+        op_type: str,
+        inputs: Sequence[ir.Value | None],
+        dtypes: Sequence[ir.DataType | None],
+        scope: str,
+        domain: str = "",
+        **attributes: int | float | str | tuple[int, ...],
+    ) -> Sequence[ir.Value]:
+        """The outputs of a node with one output per type."""
         graph = before.graph
         assert isinstance(graph, ir.Graph)
         attrs = [ir.convenience.convert_attribute(name, given) for name, given in attributes.items()]
-        node = ir.Node(domain, op_type, inputs, attrs, name=self.names.new(f"{scope}{op_type}"))
-        node.outputs[0].name = self.names.new(f"{scope}{op_type}_output")
-        if dtype is not None:
-            node.outputs[0].type = ir.TensorType(dtype)
+        name = self.names.new(f"{scope}{op_type}")
+        node = ir.Node(domain, op_type, inputs, attrs, num_outputs=len(dtypes), name=name)
+        for output, dtype in zip(node.outputs, dtypes, strict=True):
+            output.name = self.names.new(f"{scope}{op_type}_output")
+            output.type = None if dtype is None else ir.TensorType(dtype)
         graph.insert_before(before, node)
-        return node.outputs[0]
+        return node.outputs
 
     def constant(self, before: ir.Node, data: Array, scope: str) -> ir.Value:
         graph = before.graph
@@ -98,21 +112,11 @@ class Builder:
         self, before: ir.Node, value: ir.Value, lengths: Sequence[int], axis: int, scope: str
     ) -> Sequence[ir.Value]:
         """Consecutive parts of `value` along `axis`."""
-        graph = before.graph
-        assert isinstance(graph, ir.Graph)
-        inputs, attrs = [value], [ir.AttrInt64("axis", axis)]
+        dtypes = [value.dtype] * len(lengths)
         if self.opset < 13:
-            attrs.append(ir.AttrInt64s("split", list(lengths)))
-        else:
-            inputs.append(self.constant(before, np.asarray(lengths, np.int64), scope))
-        node = ir.Node(
-            "", "Split", inputs, attrs, num_outputs=len(lengths), name=self.names.new(f"{scope}Split")
-        )
-        for output in node.outputs:
-            output.name = self.names.new(f"{scope}Split_output")
-            output.type = value.type
-        graph.insert_before(before, node)
-        return node.outputs
+            return self.nodes(before, "Split", [value], dtypes, scope, axis=axis, split=tuple(lengths))
+        parts = self.constant(before, np.asarray(lengths, np.int64), scope)
+        return self.nodes(before, "Split", [value, parts], dtypes, scope, axis=axis)
 
     def reshape(self, before: ir.Node, value: ir.Value, shape: Sequence[int], scope: str) -> ir.Value:
         """Zeros in `shape` copy the input's length, -1 takes the rest."""

@@ -22,6 +22,7 @@ from .build import Builder, Term
 from .fusion import Fusion
 from .layouts import Candidate
 from .operands import Operands
+from .quantize_nodes import quantised
 from .scenarios import ProbeSet
 from .schema import DOMAIN, FP8_ONLY_ATTRIBUTES, INPUTS, PREFILL_ATTENTION, Fp8Edges, Precision, Rotation
 from .sweep import remove_dead
@@ -31,11 +32,12 @@ SCOPES_KEY: Final = "pkg.torch.onnx.name_scopes"
 
 @dataclass(frozen=True)
 class Format:
-    """Number format of one fused node."""
+    """Number format of one fused node. explicit: its FP8 codes are made by other nodes."""
 
     precision: Precision
     rotation: Rotation
     fp8_edges: Fp8Edges
+    explicit: bool = False
 
 
 def scope_of(node: ir.Node) -> str:
@@ -79,6 +81,9 @@ def attributes(fusion: Fusion, fmt: Format, explicit_scale: bool = False) -> dic
     if fmt.precision != "fp8":
         for name in FP8_ONLY_ATTRIBUTES:
             del found[name]
+    if fmt.explicit:
+        del found["rotation"]
+        found["out_dtype"] = int(query.dtype)
     return found
 
 
@@ -109,6 +114,9 @@ def rewrite(
         "sinks": _sinks(fusion, before, builder, probes, scope),
     }
     inputs["key_mask"] = _key_mask(fusion, inputs["key"], before, builder, probes, scope)
+    if fmt.explicit:
+        heads = {"query": fusion.query.heads, "key": fusion.kv_heads, "value": fusion.kv_heads}
+        inputs = quantised(inputs, heads, fusion.query.form, dtype, fmt.rotation, before, builder, scope)
     ordered = [inputs.get(one) for one in INPUTS]
     while ordered[-1] is None:
         ordered.pop()
@@ -127,7 +135,12 @@ def rewrite(
         output.type = ir.TensorType(dtype)
     graph.insert_before(before, node)
 
-    result = _restored(operands, node.outputs[0], name, before, builder, scope)
+    result = node.outputs[0]
+    if fmt.explicit and fusion.query.form.packed:
+        result.name = builder.names.new(f"{name}_output")
+        width = fusion.query.heads * operands.value.new.head_dim
+        result = builder.reshape(before, result, (0, 0, width), scope)
+    result = _restored(operands, result, name, before, builder, scope)
     stale: list[ir.Node] = [fusion.last, *_take_over(operands.outlet.value, result, builder)]
     for old, new in zip(presents, _finished(fusion, node.outputs[1:], before, builder, scope), strict=True):
         stale += _move_present(old, new, fusion.last, builder)

@@ -20,11 +20,12 @@ from .errors import GraphPassError
 from .fuse_attention import Format, node_name, rewrite
 from .fusion import Fusion, decide
 from .inside import hidden_candidates
+from .number_format import number_format
 from .portable import OTHER_KIND, Kind, common_kind, function, kind_of
 from .portable import check as check_portable
 from .report import FuseOptions, FuseReport, SiteOptions, SiteReport
 from .scenarios import ProbeSet, make_probes
-from .schema import DOMAIN, VERSION, Precision, rotatable
+from .schema import DOMAIN, VERSION
 from .sites import AttentionNode, Declined, Found, Site, find_sites
 from .values import label
 
@@ -97,7 +98,7 @@ def judge(run: Run) -> None:
         if isinstance(decision, Fusion):
             name = run.names.new(node_name(decision))
             run.node_names[at] = name
-            run.formats[at] = number_format(decision, run.options.for_site(name))
+            run.formats[at] = number_format(decision, run.options.for_site(name), run.options.quantize_nodes)
     _check_exceptions(run)
 
 
@@ -182,27 +183,6 @@ def inspect_model(model: ir.Model, options: FuseOptions | None = None) -> FuseRe
     for one in READING:
         one(run)
     return FuseReport(_report(run, "fusible"), False)
-
-
-def number_format(fusion: Fusion, options: SiteOptions) -> tuple[Format, tuple[str, ...]]:
-    """Precision and rotation of one site, with a note where the options cannot be followed."""
-    notes: list[str] = []
-    precision: Precision = "bf16" if options.precision == "auto" else options.precision
-    if precision == "fp8" and (fusion.softcap or fusion.masking.biases):
-        why = "a softcap" if fusion.softcap else "an attn_bias"
-        notes.append(f"bf16 instead of fp8: the FP8 kernels take no site with {why}")
-        precision = "bf16"
-    if precision != "fp8":
-        if options.rotate == "hadamard":
-            notes.append("not rotated: rotation belongs to fp8")
-        return Format(precision, "none", options.fp8_edges), tuple(notes)
-    head_dim = fusion.query.head_dim
-    if options.rotate == "none":
-        return Format(precision, "none", options.fp8_edges), tuple(notes)
-    if not rotatable(head_dim):
-        notes.append(f"not rotated: head_dim {head_dim} is neither a power of two nor 192")
-        return Format(precision, "none", options.fp8_edges), tuple(notes)
-    return Format(precision, "hadamard", options.fp8_edges), tuple(notes)
 
 
 def _report(run: Run, status: Literal["fused", "fusible"]) -> tuple[SiteReport, ...]:

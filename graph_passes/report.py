@@ -12,6 +12,7 @@ from .schema import Alignment, Fp8Edges, Layout, Precision, Rotation
 
 PrecisionChoice = Literal["auto", "fp8", "bf16", "fp32"]
 RotateChoice = Literal["none", "hadamard", "auto"]
+QuantizeNodes = Literal["folded", "explicit"]
 Status = Literal["fused", "fusible", "declined", "already fused"]
 
 
@@ -44,10 +45,20 @@ class FuseOptions(SiteOptions):
     """Number format of all sites, and `per_site` exceptions keyed by `SiteReport.node` (as `inspect_model` reports it).
 
     portable: also write what the operator computes into the model as a function, for runtimes without the library.
+    quantize_nodes: with "explicit" FP8 codes are made by nodes of their own where that is possible.
     """
 
     per_site: Mapping[str, SiteOptions] = field(default_factory=dict)
     portable: bool = False
+    quantize_nodes: QuantizeNodes = "folded"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check("quantize_nodes", self.quantize_nodes, get_args(QuantizeNodes))
+        if self.portable and self.quantize_nodes == "explicit":
+            raise GraphPassError(
+                "portable: expected folded quantize_nodes, got explicit; a function body covers the attention alone"
+            )
 
     def for_site(self, node: str) -> SiteOptions:
         return self.per_site.get(node, self)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zyfa_ort.graph_passes.data_files import ExternalData
-    from zyfa_ort.graph_passes.report import FuseReport, PrecisionChoice, RotateChoice
+    from zyfa_ort.graph_passes.report import FuseReport, PrecisionChoice, QuantizeNodes, RotateChoice
     from zyfa_ort.graph_passes.schema import Alignment, Fp8Edges, Layout, Precision, Rotation
 
 PathLike = str | os.PathLike[str]
@@ -34,6 +34,8 @@ def fuse(
     fp8_edges: Fp8Edges = "hilo",
     plan: PathLike | None = None,
     external_data: ExternalData = "copy",
+    quantize_nodes: QuantizeNodes = "folded",
+    portable: bool = False,
 ) -> FuseReport:
     """Writes a copy of a model in which every attention that can be is one ``ZyfaPrefillAttention`` node.
 
@@ -47,6 +49,10 @@ def fuse(
         external_data: outside the source's folder "copy" copies data files beside the target, "hardlink" links them (onnx and
             onnx_ir refuse to load both models then; ONNX Runtime and this package do not), "reference" fails unless they
             are there already.
+        quantize_nodes: "explicit": FP8 codes are made by ``ZyfaQuantizeFp8`` (and ``ZyfaHadamard``) nodes in front of the
+            attention, where it has no past and its edges are not "bf16"; with the same bits.
+        portable: the model also carries a function with what the operator computes (in float32, with all scores in
+            memory), which a runtime without the library uses. Needs opset 12 and IR version 8.
 
     Returns:
         One entry per attention site, fused or declined with the reason.
@@ -59,7 +65,14 @@ def fuse(
     from zyfa_ort.graph_passes.report import FuseOptions
     from zyfa_ort.plan import read_plan
 
-    options = FuseOptions(precision, rotate, fp8_edges, per_site=read_plan(plan) if plan is not None else {})
+    options = FuseOptions(
+        precision,
+        rotate,
+        fp8_edges,
+        per_site=read_plan(plan) if plan is not None else {},
+        portable=portable,
+        quantize_nodes=quantize_nodes,
+    )
     data_files.check_choice(external_data)
     model = model_file.load(source)
     model_file.check_target(model, target, source)

@@ -33,6 +33,16 @@ def fuse(
         Literal["copy", "hardlink", "reference"],
         typer.Option(help="Data files of a model that is written to another folder."),
     ] = "copy",
+    quantize_nodes: Annotated[
+        Literal["folded", "explicit"],
+        typer.Option(help="FP8: codes made inside the attention or by nodes in front of it."),
+    ] = "folded",
+    portable: Annotated[
+        bool,
+        typer.Option(
+            "--portable", help="Let the model also run without the library (slowly), by a function."
+        ),
+    ] = False,
     min_fused: Annotated[int, typer.Option(min=0, help="Exit with code 2 when fewer sites are fused.")] = 0,
     verify: Annotated[
         bool, typer.Option("--verify", help="Then run both models on made inputs and compare.")
@@ -49,6 +59,8 @@ def fuse(
             fp8_edges=fp8_edges,
             plan=plan,
             external_data=external_data,
+            quantize_nodes=quantize_nodes,
+            portable=portable,
         )
     comparison = None
     if verify:
