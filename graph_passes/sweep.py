@@ -22,6 +22,16 @@ def _outer_inputs(node: ir.Node) -> Iterable[ir.Value | None]:
                 yield from _outer_inputs(inner)
 
 
+def _let_go(node: ir.Node) -> None:
+    """Let the bodies of a removed node read nothing: their uses of values outside would stay."""
+    for attribute in node.attributes.values():
+        for body in bodies(attribute):
+            for inner in body:
+                for at in range(len(inner.inputs)):
+                    inner.replace_input_with(at, None)
+                _let_go(inner)
+
+
 def remove_dead(candidates: Iterable[ir.Node]) -> int:
     """Remove those `candidates` that nobody reads, then whatever only they read. Returns the number of nodes.
 
@@ -36,6 +46,7 @@ def remove_dead(candidates: Iterable[ir.Node]) -> int:
             continue
         read = [value for value in _outer_inputs(node) if value is not None]
         graph.remove(node, safe=True)
+        _let_go(node)
         removed += 1
         for value in read:
             producer = value.producer()

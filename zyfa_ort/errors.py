@@ -7,10 +7,6 @@ class ZyfaError(Exception):
     """Base of all errors this package raises on purpose."""
 
 
-class ModelFileError(ZyfaError):
-    """A model file cannot be read or written."""
-
-
 class LibraryError(ZyfaError):
     """The compiled library is missing or cannot be loaded."""
 
