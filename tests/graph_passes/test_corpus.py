@@ -14,9 +14,10 @@ import onnx
 import onnx_ir as ir
 import pytest
 from models import corpus
-from models.corpus import Entry, Site
+from models.corpus import Entry
+from models.meaning import recovered
 from numpy.typing import NDArray
-from zyfa_ort.graph_passes.pipeline import FuseReport, SiteReport, fuse_model
+from zyfa_ort.graph_passes.pipeline import FuseReport, fuse_model
 from zyfa_ort.graph_passes.upcast import upcast_bfloat16
 
 import zyfa_ort
@@ -137,31 +138,6 @@ def done(request: pytest.FixtureRequest) -> Fused:
     return Fused(request.param, original, ir.serde.serialize_model(held), report)
 
 
-def recovered(site: SiteReport) -> Site:
-    """What the passes read out of the graph, in the terms of the index."""
-    assert site.num_heads and site.kv_num_heads and site.head_dim and site.v_head_dim
-    return Site(
-        heads=site.num_heads,
-        kv_heads=site.kv_num_heads,
-        head_dim=site.head_dim,
-        v_head_dim=site.v_head_dim,
-        scale=site.scale if site.scale is not None else float(np.sqrt(1 / site.head_dim)),
-        causal=site.is_causal,
-        top_left=site.causal_alignment == "top_left",
-        window=site.window_left + 1,
-        padding="key mask" in site.mask,
-        softcap=site.softcap,
-        bias="bias" in site.mask,
-        sinks="sinks" in site.mask,
-        past=site.past,
-    )
-
-
-def with_exact_scale(got: Site, wanted: Site) -> Site:
-    """Exporters write scales as products of two rounded square roots."""
-    return replace(got, scale=wanted.scale) if np.isclose(got.scale, wanted.scale, rtol=1e-3) else got
-
-
 def passes_checker(model: onnx.ModelProto) -> bool:
     try:
         onnx.checker.check_model(model)
@@ -184,7 +160,7 @@ def test_sites(done: Fused) -> None:
             continue
         assert site.status == "fused", f"{site.node} is declined: {site.reason} ({site.at})"
         wanted = replace(wanted, **difference)
-        assert with_exact_scale(recovered(site), wanted) == wanted
+        assert recovered(site, wanted.scale) == wanted
     if passes_checker(done.original):  # models with ONNX Runtime's own operators in the default domain do not
         onnx.checker.check_model(done.fused)
 
