@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
-from models import corpus
+from models import corpus, coverage
 from models.corpus import Entry
 from models.meaning import recovered
 from numpy.typing import NDArray
@@ -203,6 +203,13 @@ def valid(values: NDArray[Any], feeds: dict[str, NDArray[Any]]) -> NDArray[Any]:
     """The rows that are not padding: those of (batch, rows, width) or of a cache (batch, heads, rows, head_dim)."""
     rows = np.moveaxis(values, 2, 1) if values.ndim == 4 else values
     return rows[valid_rows(feeds, rows.shape[0], rows.shape[1])]
+
+
+def test_the_coverage_page_says_what_these_tables_say() -> None:
+    results, _ = coverage.load()
+    for entry in corpus.entries():
+        fused = sum(reason is None for reason in DECLINED.get(entry.file, (None,) * len(entry.sites)))
+        assert results[entry.file]["zyfa_ort"].fused == fused, f"{entry.file}: run make coverage"
 
 
 def test_tables_name_stored_files() -> None:

@@ -61,7 +61,7 @@ def export(entry: Entry, path: Path) -> None:
     if entry.exporter in ("ortopt", "osfuse"):
         onnx.save(_optimized(entry), path)
         return
-    route, opset = re.fullmatch(r"(dynamo|ts)(\d+)", entry.exporter).groups()  # type: ignore[union-attr]
+    route, opset = entry.exporter.rstrip("0123456789"), int(re.sub(r"\D", "", entry.exporter))
     call = _call(entry)
     with _quiet():
         torch.onnx.export(
@@ -69,7 +69,7 @@ def export(entry: Entry, path: Path) -> None:
             tuple(call.example.values()),
             str(path),
             input_names=list(call.example),
-            opset_version=int(opset),
+            opset_version=opset,
             **(_dynamo(call) if route == "dynamo" else {"dynamo": False, "dynamic_axes": call.free}),
         )
 
@@ -93,12 +93,9 @@ def _optimized(entry: Entry) -> onnx.ModelProto:
     source = next((one for one in corpus.entries() if one.file == wanted), None)
     if source is None:
         raise NotHere(f"{entry.file}: made from {wanted}, which is not stored")
-    made = (
-        peers.onnxscript_fusions(corpus.model(source))
-        if entry.exporter == "osfuse"
-        else peers.ort_optimizer(corpus.model(source), "bert", heads=source.sites[0].heads, hidden=128)
-    )
-    return made
+    if entry.exporter == "osfuse":
+        return peers.onnxscript_fusions(corpus.model(source))
+    return peers.ort_optimizer(corpus.model(source), "bert", heads=source.sites[0].heads, hidden=128)
 
 
 def _call(entry: Entry) -> Call:

@@ -41,11 +41,12 @@ def ort_session(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def onnxscript_fusions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """onnxscript.rewriter.ort_fusions on a model in memory."""
+    """onnxscript.rewriter.ort_fusions on a copy of the model: it renames initializers, and onnx_ir shares them."""
     import onnx_ir as ir
     from onnxscript.rewriter.ort_fusions import optimize_for_ort
 
-    held = ir.serde.deserialize_model(model)
+    copy = onnx.ModelProto.FromString(model.SerializeToString())
+    held = ir.serde.deserialize_model(copy)
     result = optimize_for_ort(held)
     made = result[0] if isinstance(result, tuple) else result
     return ir.serde.serialize_model(made)
