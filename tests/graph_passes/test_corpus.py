@@ -9,20 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
 from models import corpus, coverage
 from models.corpus import Entry
+from models.judge import upcast, valid
 from models.meaning import recovered
-from numpy.typing import NDArray
 from zyfa_ort.graph_passes.pipeline import FuseReport, fuse_model
-from zyfa_ort.graph_passes.upcast import upcast_bfloat16
 
 import zyfa_ort
 from graph_passes.running import FP32, assert_same_numbers, fused_session, original_session
-from zyfa_ort.inputs import fit_inputs, valid_rows
+from zyfa_ort.inputs import fit_inputs
 
 GQA = "GroupQueryAttention of com.microsoft is not read"
 MHA = "MultiHeadAttention of com.microsoft is not read"
@@ -191,18 +189,6 @@ def test_outputs(done: Fused) -> None:
 def operator(reason: str) -> str:
     """Reasons in the index begin with the operator that fails."""
     return reason.split(":")[0]
-
-
-def upcast(model: onnx.ModelProto) -> onnx.ModelProto:
-    held = ir.serde.deserialize_model(model)
-    upcast_bfloat16(held)
-    return ir.serde.serialize_model(held)
-
-
-def valid(values: NDArray[Any], feeds: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    """The rows that are not padding: those of (batch, rows, width) or of a cache (batch, heads, rows, head_dim)."""
-    rows = np.moveaxis(values, 2, 1) if values.ndim == 4 else values
-    return rows[valid_rows(feeds, rows.shape[0], rows.shape[1])]
 
 
 def test_the_coverage_page_says_what_these_tables_say() -> None:

@@ -10,9 +10,8 @@ from typing import Any, Final
 import numpy as np
 import onnx
 import onnx_ir as ir
-import onnxruntime as ort
 from numpy.typing import NDArray
-from zyfa_ort.graph_passes.pipeline import FuseOptions, fuse_model
+from zyfa_ort.graph_passes.pipeline import fuse_model
 from zyfa_ort.graph_passes.upcast import upcast_bfloat16
 
 import zyfa_ort
@@ -55,7 +54,7 @@ class Outcome:
     grouped   how many of the fused ones that concerns
     masks     fused attentions whose mask became attributes or a key mask instead of a tensor of scores
     outputs   "equal", "differ", "not loaded", "not run"; "" when nothing was fused or the original does not run
-    detail    the error, the size of a difference, or why there is no result
+    detail    the error, the size of a difference, or why something is not fused
     """
 
     fused: int = 0
@@ -71,7 +70,7 @@ Fused = tuple[onnx.ModelProto, Outcome]
 
 def ours(entry: Entry, model: onnx.ModelProto) -> Fused:
     held = ir.serde.deserialize_model(model)
-    report = fuse_model(held, FuseOptions("fp32"))
+    report = fuse_model(held, FP32)
     found = [
         (recovered(site, wanted.scale), wanted)
         for site, wanted in zip(report.sites, entry.sites, strict=True)
@@ -82,6 +81,7 @@ def ours(entry: Entry, model: onnx.ModelProto) -> Fused:
         heads=sum(got.kv_heads == wanted.kv_heads for got, wanted in found if grouped(wanted)),
         grouped=sum(grouped(wanted) for _, wanted in found),
         masks=sum(mask(got) == mask(wanted) for got, wanted in found),
+        detail="; ".join(sorted({site.reason for site in report.sites if site.status == "declined"})),
     )
     return ir.serde.serialize_model(held), outcome
 
@@ -167,9 +167,9 @@ def judge(entry: Entry, tool: str) -> Outcome:
         return outcome
     if entry.dtype == "bf16":
         original, fused = upcast(original), upcast(fused)
-    reference = session(original, optimized=False)
+    reference = original_session(original)
     try:
-        candidate = session(fused, optimized=True)
+        candidate = fused_session(fused)
     except Exception as error:
         return replace(outcome, outputs="not loaded", detail=first_line(error))
     worst, at = 0.0, ""
@@ -188,17 +188,6 @@ def judge(entry: Entry, tool: str) -> Outcome:
     if worst <= bound:
         return replace(outcome, outputs="equal")
     return replace(outcome, outputs="differ", detail=f"relative error {worst:.2g} on {at}")
-
-
-def session(model: onnx.ModelProto, optimized: bool) -> ort.InferenceSession:
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    if optimized:
-        zyfa_ort.register(options)
-    else:
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 def upcast(model: onnx.ModelProto) -> onnx.ModelProto:
