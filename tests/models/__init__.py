@@ -1,0 +1,1 @@
+"""Real exporters' graphs, and what is known about each of them."""
