@@ -176,6 +176,8 @@ def _copies(joined: ir.Value) -> list[ir.Node]:
 
 
 def _exposed(joined: ir.Value, last: ir.Node) -> bool:
+    if joined.graph is not last.graph:
+        return False  # joined outside of the If or Loop body that the attention is in: it stays there
     own = joined.producer() is last and next(iter(joined.uses()), None) is not None
     return own or joined.is_graph_output() or bool(_copies(joined))
 

@@ -12,6 +12,8 @@ from .values import attribute_int, constant, is_op, operand, source
 
 # Scores this far below the others have probability zero: exporters write -1e4, -1e9, the type's minimum or -inf.
 HIDDEN: Final = -9999.0
+# What must be left of such a number when the scores are scaled after it: exp(-104) is zero in float.
+STILL_HIDDEN: Final = -1000.0
 
 
 def row_guard(

@@ -23,11 +23,10 @@ from .products import Product, arrange
 from .scenarios import ProbeSet
 from .schema import Layout
 from .shapes import Shape, permutation
-from .values import is_op, operand, source
+from .values import is_op, operand, passes_all, source
 from .views import Atom, View, dense, merged, size
 
 RESHAPES: Final = frozenset({"Reshape", "Unsqueeze", "Squeeze", "Flatten"})
-COPIES: Final = frozenset({"Identity", "Dropout"})
 MAX_CHAIN: Final = 24
 MAX_READERS: Final = 64
 # Bits of significand; a cast to more of them loses nothing.
@@ -129,7 +128,7 @@ def _moves(
     first = operand(node, 0)
     if first is None or node.outputs[0] is not value:
         return None
-    if is_op(node, "Transpose", "Expand", "Tile", *RESHAPES, *COPIES):
+    if is_op(node, "Transpose", "Expand", "Tile", "Identity", *RESHAPES) or passes_all(node):
         return first, 1.0, 0.0
     if is_op(node, "Concat") and len(node.inputs) == 1:
         return first, 1.0, 0.0
@@ -381,8 +380,8 @@ def _next_move(value: ir.Value) -> ir.Node | None:
     if value.is_graph_output() or len(readers) != 1:
         return None
     node = readers[0]
-    moves = is_op(node, "Transpose", "Cast", *RESHAPES, *COPIES) and node.inputs[0] is value
-    return node if moves else None
+    moves = is_op(node, "Transpose", "Cast", "Identity", *RESHAPES) or passes_all(node)
+    return node if moves and node.inputs[0] is value else None
 
 
 def _shape_is_read(value: ir.Value, path: Sequence[ir.Node]) -> bool:
