@@ -72,13 +72,14 @@ FULL: Final = Structure()
 class KeyMask:
     """A value with B * keys elements that tells which keys exist: the nonzero ones, or with `inverted` the zeros.
 
-    With `cut` it may have more elements per batch row; the first ones count. With `counts` it is not a mask but (B)
-    numbers: so many keys exist, from the first on.
+    With `cut` it may have more elements per batch row; the first ones count. With `ones` only those that are 1 tell of a
+    key. With `counts` it is not a mask but (B) numbers: so many keys exist, from the first on.
     """
 
     value: ir.Value
     inverted: bool = False
     cut: bool = False
+    ones: bool = False
     counts: bool = False
 
 
@@ -119,9 +120,6 @@ ScoresOf = Callable[[Probe], Shape | None]
 def explain(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> Meaning | Unexplained:
     """The meaning of one mask step; `scores_of` is the shape of the scores that it is applied to, per run."""
     assert step.value is not None
-    far = _far_planes(step, scores_of, probes)
-    if isinstance(far, Unexplained):
-        return far
     planes: list[Plane] = []
     for probe in probes.probes:
         scores = scores_of(probe)
@@ -131,6 +129,9 @@ def explain(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> Meaning | Unex
         if isinstance(found, Unexplained):
             return found
         planes.append(Plane(probe, found))
+    far = _far_planes(step, scores_of, probes)
+    if isinstance(far, Unexplained):
+        return far
     planes += far
     if not probes.is_flipped and not any(plane.visible[0].any() for plane in planes if plane.plain):
         return explain(step, scores_of, probes.flipped)  # an input of ones hides everything: 1 is padding
@@ -244,7 +245,7 @@ def _keys(key_mask: KeyMask, plane: Plane) -> Bools | None:
         data = data[..., :keys]
     if data is None or not _one_per_key(data.shape, batch, keys):
         return None
-    exists = data.reshape(batch, keys) != 0
+    exists = data.reshape(batch, keys) == 1 if key_mask.ones else data.reshape(batch, keys) != 0
     return np.asarray(~exists if key_mask.inverted else exists)
 
 
@@ -270,6 +271,10 @@ def _key_masks(mask: ir.Value, plane: Plane, cut: bool) -> Iterator[KeyMask]:
     for value in longer if cut else ():
         yield KeyMask(value, cut=True)
         yield KeyMask(value, inverted=True, cut=True)
+    for value in longer:  # where(1 - mask, hidden, 1 - mask): only 1 lets a key through
+        dtype = plane.probe.dtype(value)
+        if value.is_graph_input() and dtype in (ir.DataType.INT64, ir.DataType.INT32):
+            yield KeyMask(value, ones=True)
 
 
 def cone(value: ir.Value) -> Iterator[ir.Value]:

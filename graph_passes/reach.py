@@ -111,7 +111,7 @@ def _slows(node: ir.Node, probes: ProbeSet) -> float | None:
         return max(1.0, *(1 / one for one in small)) if small else 1.0
     second = numbers[1] if len(numbers) > 1 else None
     if second is None or second.size == 0:
-        return None
+        return 1.0 if node.op_type == "Div" and _counts(node, probes) else None
     if node.op_type in ("Div", "Mod"):
         return max(1.0, float(np.abs(second).max()))
     if node.op_type == "BitShift":
@@ -119,6 +119,12 @@ def _slows(node: ir.Node, probes: ProbeSet) -> float | None:
     if node.op_type == "Pow" and second.min() >= 1:
         return 1.0
     return None
+
+
+def _counts(node: ir.Node, probes: ProbeSet) -> bool:
+    """Arithmetic on lengths, as in a length of keys that is computed from others: whole numbers of one element."""
+    dtype = probes.first.dtype(node.outputs[0])
+    return dtype is not None and dtype.is_integer() and probes.one_element(node.outputs[0])
 
 
 def _constants(value: ir.Value, probes: ProbeSet) -> Array | None:
