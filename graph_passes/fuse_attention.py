@@ -97,7 +97,11 @@ def rewrite(fusion: Fusion, fmt: Format, name: str, builder: Builder, probes: Pr
     ordered = [inputs.get(one) for one in INPUTS]
     while ordered[-1] is None:
         ordered.pop()
-    presents = fusion.presents if any(_exposed(one, fusion.last) for one in fusion.presents) else ()
+    # What was joined outside of the If or Loop body that the attention is in stays there.
+    inside = all(one.graph is graph for one in fusion.presents)
+    presents = (
+        fusion.presents if inside and any(_exposed(one, fusion.last) for one in fusion.presents) else ()
+    )
     node = ir.Node(
         DOMAIN,
         PREFILL_ATTENTION,
@@ -176,8 +180,6 @@ def _copies(joined: ir.Value) -> list[ir.Node]:
 
 
 def _exposed(joined: ir.Value, last: ir.Node) -> bool:
-    if joined.graph is not last.graph:
-        return False  # joined outside of the If or Loop body that the attention is in: it stays there
     own = joined.producer() is last and next(iter(joined.uses()), None) is not None
     return own or joined.is_graph_output() or bool(_copies(joined))
 

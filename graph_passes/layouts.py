@@ -188,6 +188,32 @@ def view_down(links: Sequence[Link], at: int, probe: Probe) -> View | None:
     return view
 
 
+def undone(value: ir.Value, probes: ProbeSet) -> ir.Value | None:
+    """The value above a chain of Transposes and Reshapes that cancel out; None when the nodes above `value` do not.
+
+    Values in between have no other reader but for their shape.
+    """
+    links = chain(value, probes, scales=False)
+    for at in range(1, len(links)):
+        node, above = links[at].node, links[at].value
+        if not is_op(node, "Transpose", *RESHAPES):
+            return None
+        if all(_is_dense(links, at, probe) for probe in probes.probes):
+            return above
+        if above.is_graph_output() or len([use for use in above.uses() if not is_op(use.node, "Shape")]) > 1:
+            return None
+    return None
+
+
+def _is_dense(links: Sequence[Link], at: int, probe: Probe) -> bool:
+    """The first of `links` has the shape and the elements of `links[at]`, in one run."""
+    shape, own = probe.shape(links[at].value), probe.shape(links[0].value)
+    if shape is None or own is None or 0 in shape:
+        return shape == own
+    view = view_down(links, at, probe)
+    return view is not None and [merged(dim) for dim in view.dims] == [merged(dim) for dim in dense(shape).dims]
+
+
 @dataclass(frozen=True)
 class _Reading:
     form: Form

@@ -29,6 +29,10 @@ RANDOM_OPS: Final = frozenset(
 )
 
 
+# Operators whose content says how long their output is.
+BY_CONTENT: Final = ("NonZero", "Compress")
+
+
 # How one input of integers is filled to see whether it is a mask of 0 and 1: with other small numbers, or with
 # positions that start again, run backwards, and lie far apart.
 Wide = Literal["numbers", "positions"]
@@ -226,6 +230,8 @@ def _run_node(probe: Probe, node: ir.Node, conflicts: Conflicts) -> None:
     fixed = may_run and all(fact.constant for fact in present) and bool(present)
     if knowable and all(fact.data is not None for fact in present):
         shape = shapes[0][0]
+        if shape is None and is_op(node, *BY_CONTENT):
+            shape = present[0].shape  # as many elements at most
         if shape is not None and math.prod(shape) <= EAGER_ELEMENTS:
             found = probe.evaluator.run(node, [fact.data for fact in facts])
             if found is not None and len(found) == len(node.outputs):

@@ -29,6 +29,15 @@ STRAIGHT: Final = frozenset(
     | {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or", "Xor", "Not", "IsNaN"}
     | {"IsInf", "ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd", "Shape", "Size", "Sum", "Relu", "OneHot"}
 )
+# Whole numbers beyond these are not exact any more, or wrap.
+EXACT_TO: Final = {
+    ir.DataType.INT8: 128,
+    ir.DataType.UINT8: 256,
+    ir.DataType.INT16: 1 << 15,
+    ir.DataType.UINT16: 1 << 16,
+    ir.DataType.FLOAT16: 2048,
+    ir.DataType.BFLOAT16: 256,
+}
 SHAPERS: Final = {
     "Reshape": 1,
     "Unsqueeze": 1,
@@ -90,7 +99,8 @@ def _bound(value: ir.Value, known: dict[ir.Value, Bound], probes: ProbeSet) -> B
     above = [known[one] for one in node.inputs if one is not None and not probes.is_weight(one)]
     worst = max(above, key=lambda bound: bound.length, default=Bound())
     slow = max((bound.slow for bound in above), default=1.0)
-    length = max([worst.length, *(_written(node, at, probes) * slow for at in range(len(node.inputs)))])
+    written = [_written(node, at, probes) for at in range(len(node.inputs))]
+    length = max([worst.length, _rounds_from(node, probes) * slow, *(one * slow for one in written)])
     faster = _slows(node, probes)
     if faster is None:
         return Bound(float("inf"), slow, worst.node or node)
@@ -119,6 +129,16 @@ def _slows(node: ir.Node, probes: ProbeSet) -> float | None:
     if node.op_type == "Pow" and second.min() >= 1:
         return 1.0
     return None
+
+
+def _rounds_from(node: ir.Node, probes: ProbeSet) -> float:
+    """The position from which on a Cast is not exact; 0 for a Cast of zeros and ones, and for other nodes."""
+    limit = EXACT_TO.get(probes.first.dtype(node.outputs[0]) or ir.DataType.FLOAT, 0)
+    if not limit or not is_op(node, "Cast", "CastLike", "Range"):
+        return 0.0
+    data = probes.first.resolve(node.inputs[0]) if node.op_type != "Range" and node.inputs[0] else None
+    plain = data is not None and (data.size == 0 or data.dtype.kind == "b" or bool(np.abs(data).max() <= 1))
+    return 0.0 if plain else float(limit)
 
 
 def _counts(node: ir.Node, probes: ProbeSet) -> bool:

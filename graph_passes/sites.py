@@ -20,6 +20,7 @@ from typing import Final, Literal
 import onnx_ir as ir
 
 from .guards import HIDDEN, row_guard
+from .layouts import undone
 from .products import Product, product_of
 from .scenarios import ProbeSet
 from .values import attribute_int, constant, is_op, label, operand, passes_all, source, standard
@@ -29,6 +30,7 @@ SHAPELESS: Final = "the shapes of its operands are not known"
 SINK_NOT_LAST: Final = "the sink column is not the last thing that is done to the scores"
 FLOATS: Final = frozenset((ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE))
 RESHAPES: Final = frozenset({"Reshape", "Unsqueeze", "Squeeze"})
+MOVES: Final = RESHAPES | {"Transpose"}
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,8 @@ def _trace_scores(value: ir.Value, reader: ir.Node, probes: ProbeSet, budget: in
         if sink is not None and (sinks is not None or steps):
             return Obstacle(node, SINK_NOT_LAST)
         sinks = sink or sinks
-        value, reader = above, node
+        reader = _reader_of(above, node)
+        value = above
     return Obstacle(reader, f"no product within {MAX_STEPS} nodes before the Softmax")
 
 
@@ -236,10 +239,14 @@ def _score_step(node: ir.Node, probes: ProbeSet) -> Taken | Obstacle:
         return _not_understood(node)
     if _keeps_numbers(node, probes):
         return None, first, None
-    if node.op_type in RESHAPES:
-        if not probes.same_tail(first, node.outputs[0]):
-            return Obstacle(node, f"{node.op_type} mixes queries and keys of the scores")
-        return None, first, None
+    if node.op_type in MOVES:
+        if node.op_type in RESHAPES and probes.same_tail(first, node.outputs[0]):
+            return None, first, None
+        above = undone(node.outputs[0], probes)
+        if above is not None:
+            return None, above, None
+        mixes = f"{node.op_type} mixes queries and keys of the scores"
+        return Obstacle(node, mixes) if node.op_type in RESHAPES else _not_understood(node)
     if node.op_type == "Tanh":
         return Step("tanh", node), first, None
     if node.op_type in ("Mul", "Div") and second is not None:
@@ -370,6 +377,8 @@ def _trace_values(softmax: ir.Node, scores: Scores | Obstacle, probes: ProbeSet)
             value = node.outputs[0]
         elif sinks and not sliced and _drops_last_column(node, value, probes):
             value, sliced = node.outputs[0], True
+        elif (below := _redone(value, node, probes)) is not None:
+            value = below
         else:
             product = _activation_product(node, probes)
             if product is None:
@@ -383,6 +392,30 @@ def _trace_values(softmax: ir.Node, scores: Scores | Obstacle, probes: ProbeSet)
                 return Obstacle(node, "the product with V transposes the probabilities")
             return product
     return Obstacle(softmax, f"no product within {MAX_STEPS} nodes after the Softmax")
+
+
+def _reader_of(value: ir.Value, node: ir.Node) -> ir.Node:
+    """The node that reads `value` on the way to `node`, both ends of a detour of moves."""
+    for _ in range(MAX_STEPS):
+        if any(one is value for one in node.inputs):
+            break
+        node = source(node.inputs[0]) or node
+    return node
+
+
+def _redone(value: ir.Value, node: ir.Node, probes: ProbeSet) -> ir.Value | None:
+    """The value below a chain of moves from `node` on that gives `value` back."""
+    for _ in range(MAX_STEPS):
+        if not is_op(node, *MOVES):
+            return None
+        below = node.outputs[0]
+        if undone(below, probes) is value:
+            return below
+        readers = [use.node for use in below.uses() if not is_op(use.node, "Shape")]
+        if len(readers) != 1:
+            return None
+        node = readers[0]
+    return None
 
 
 def _drops_last_column(node: ir.Node, value: ir.Value, probes: ProbeSet) -> bool:

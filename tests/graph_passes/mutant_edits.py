@@ -26,10 +26,10 @@ class Editor:
     def __init__(self, graph: Graph, rng: Generator) -> None:
         self.graph = graph
         self.rng = rng
-        self.prefix = "edit"
+        self.fixed: dict[str, int] = {}
 
     def fresh(self, stem: str) -> str:
-        return self.graph.fresh(f"{self.prefix}_{stem}")
+        return self.graph.fresh(f"edit_{stem}")
 
     def types(self) -> dict[str, tuple[int, int]]:
         """Element type and rank of values, by onnx's shape inference."""
@@ -275,6 +275,24 @@ def dims_without_names(edit: Editor) -> bool:
     return True
 
 
+def dims_as_numbers(edit: Editor) -> bool:
+    """All lengths fixed, where dimensions still have the names they were written with."""
+    sizes = {"batch": 2, "tokens": 12, "past": 7, "others": 5}
+    known = {dim.dim_param for value in edit.graph.inputs for dim in value.type.tensor_type.shape.dim}
+    if not known <= {*sizes, "keys", ""}:
+        return False
+    new = sizes["others" if "others" in known else "tokens"]
+    sizes["keys"] = new + (sizes["past"] if "past" in known else 0)
+    for dim in _dims(edit):
+        if dim.dim_param in sizes:
+            dim.dim_value = sizes[dim.dim_param]
+        else:
+            dim.ClearField("dim_param")
+    edit.graph.value_info = []
+    edit.fixed = sizes
+    return True
+
+
 def scores_output(edit: Editor) -> bool:
     """The scores are read by somebody else."""
     (softmax, *_) = edit.nodes("Softmax")
@@ -362,6 +380,7 @@ EDITS: Final[dict[str, Callable[[Editor], bool]]] = {
     "colliding names": colliding_names,
     "dims of their own": dims_of_their_own,
     "dims without names": dims_without_names,
+    "dims as numbers": dims_as_numbers,
     "an operand is read elsewhere": operand_output,
     "axis from the front": axis_from_the_front,
     "product as Einsum": product_as_einsum,

@@ -18,13 +18,14 @@ from graph_passes.graph import Graph
 
 @dataclass(frozen=True)
 class Mask:
-    """rule      which keys are visible by position; `window` keys for "window" and "local"; `shift` moves the diagonal
+    """rule      which keys are visible by position; `window` keys for "window" and "local"; `shift` moves the diagonal;
+             "twist": `twist` alone says it
     padding  an input attention_mask hides keys
     number   what hidden keys get; `dtype` is the type positions are counted in
     The other fields name entries of the tables below.
     """
 
-    rule: Literal["none", "causal", "window", "local"] = "causal"
+    rule: Literal["none", "causal", "window", "local", "twist"] = "causal"
     window: int = 5
     shift: int = 0
     padding: bool = False
@@ -273,6 +274,12 @@ def _by_table(at: Place, border: int, length: int) -> str:
     )
 
 
+def _narrow(at: Place, kind: int) -> str:
+    """Other keys that are the own one in a narrow type (3: int8, 10: half)."""
+    row, key = (at.op("Cast", at.op("Cast", one, to=kind), to=1) for one in (at.row, at.key))
+    return at.op("And", at.op("Equal", key, row), at.op("Less", at.key, at.row))
+
+
 def _square(at: Place, number: int) -> str:
     far = at.distance()
     return at.op("Greater", at.op("Mul", far, far), at.number(number * number))
@@ -344,7 +351,7 @@ def _dilated(at: Place) -> str:
 
 
 def _stored(at: Place, length: int, odd: tuple[int, int]) -> str:
-    """A stored triangle with one element that is different, cut to the lengths."""
+    """A stored triangle with one element that is different, cut to the lengths; it ends at 110 keys."""
     table = np.triu(np.ones((length, length), np.bool_), 1)
     table[odd] ^= True
     held = at.graph.constant(table)
@@ -365,6 +372,8 @@ class Twist:
 
 
 TWISTS: Final[dict[str, Twist]] = {
+    "positions that wrap": Twist(lambda at: _narrow(at, 3), 270),
+    "positions in half precision": Twist(lambda at: _narrow(at, 10), 2060),
     "chunks of 4": Twist(lambda at: _divided(at, 4)),
     "chunks of 64": Twist(lambda at: _divided(at, 64), 70),
     "chunks of 600": Twist(lambda at: _divided(at, 600), 620),
@@ -391,9 +400,9 @@ TWISTS: Final[dict[str, Twist]] = {
     "positions of the caller": Twist(lambda at: _positions(at, 1000)),
     "window of the caller's positions": Twist(lambda at: _positions(at, 64), 80),
     "dilated": Twist(_dilated),
-    "a table with one odd element": Twist(lambda at: _stored(at, 100, (50, 20)), 70),
-    "a table odd near its end": Twist(lambda at: _stored(at, 100, (97, 2)), 100),
-    "a table odd above its diagonal": Twist(lambda at: _stored(at, 100, (96, 98)), 100),
+    "a table with one odd element": Twist(lambda at: _stored(at, 110, (50, 20)), 70),
+    "a table odd near its end": Twist(lambda at: _stored(at, 110, (101, 2)), 105),
+    "a table odd above its diagonal": Twist(lambda at: _stored(at, 110, (98, 102)), 105),
 }
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +17,7 @@ from graph_passes import mutant_masks as masks
 from graph_passes.graph import Graph
 from graph_passes.mutant_edits import EDITS, KEEPING, WRAPS, Editor
 from graph_passes.mutant_masks import Mask
-from graph_passes.mutant_plans import OTHER_PRODUCTS, PRODUCTS, REPEATS, SCALES, Plan, write
+from graph_passes.mutant_plans import OTHER_PRODUCTS, PRODUCTS, REPEATS, SCALES, SOURCES, Plan, write
 
 PADDED: Final = Mask(padding=True)
 BASES: Final[dict[str, Plan]] = {
@@ -84,9 +83,7 @@ def _with_mask(plan: Plan, **fields: Any) -> Plan:
 
 
 def _sources(plan: Plan, rng: Generator) -> Plan:
-    apart = plan.cross or "query" not in ("query",)
-    names = ["projected", "gemm"] if apart else ["projected", "gemm", "split", "slice"]
-    return replace(plan, source=_one_of(rng, [*names, "gather"] if plan.heads == plan.kv_heads and not apart else names))
+    return replace(plan, source=_one_of(rng, SOURCES))
 
 
 def _scale_of_weights(plan: Plan, rng: Generator) -> Plan:
@@ -142,7 +139,10 @@ def _masks(**fields: Any) -> Rewrite:
 
 
 def _twisted(name: str) -> Rewrite:
-    return lambda plan, rng: replace(plan, mask=replace(plan.mask or Mask(), rule="causal", twist=name), cross=False)
+    rule = "twist" if name.startswith("a table") else "causal"
+    return lambda plan, rng: replace(
+        plan, mask=replace(plan.mask or Mask(), rule=rule, twist=name), cross=False
+    )
 
 
 def _scale_off(plan: Plan, rng: Generator) -> Plan:
@@ -220,6 +220,7 @@ class Mutant:
     recipe   names of the base and of the mutations, in order
     kept     a site must stay, because an intermediate value is wanted elsewhere
     wrapped  name of the wrap; empty without one
+    fixed    all lengths are numbers
     """
 
     plan: Plan
@@ -229,6 +230,7 @@ class Mutant:
     hostile: tuple[str, ...] = ()
     kept: bool = False
     wrapped: str = ""
+    fixed: bool = False
 
 
 def of_names(names: Iterable[str], seed: int = 0) -> Mutant:
@@ -258,6 +260,7 @@ def of_names(names: Iterable[str], seed: int = 0) -> Mutant:
         tuple(name for name in recipe if name in HOSTILE),
         any(name in KEEPING for name in recipe),
         wraps[0] if wraps else "",
+        bool(editor.fixed),
     )
 
 
@@ -313,4 +316,22 @@ def of_number(number: int) -> Mutant:
     return of_names(names, number)
 
 
-__all__ = ["BASES", "HOSTILE", "REWRITES", "Mutant", "of_names", "of_number", "partial"]
+def tamed(mutant: Mutant) -> Mutant:
+    """The same plan with the usual meaning, for a hostile mutant."""
+    plan = mutant.plan
+    usual: dict[str, Any] = {
+        field: getattr(Plan(), field)
+        for field in ("probabilities", "values", "keys", "past_order", "train", "axis", "clip", "long_scale")
+    }
+    usual["scale"] = None
+    usual["bias"] = plan.bias.split()[0] if plan.bias else ""
+    usual["guard"] = None if plan.guard is None else 0.0
+    usual["subtract_max"] = "" if plan.subtract_max == "rows" else plan.subtract_max
+    usual |= {field: "expand" for field in ("repeat", "repeat_values")}
+    mask = plan.mask
+    if mask is not None:
+        exists = mask.exists if mask.exists in masks.EXISTS else "cast"
+        rule = "causal" if mask.rule == "twist" else mask.rule
+        mask = replace(mask, rule=rule, twist="", shift=0, exists=exists, window=5, number=masks.mask_builders.LOWEST)
+    graph = write(replace(plan, **usual, mask=mask))
+    return replace(mutant, plain=graph, graph=graph)
