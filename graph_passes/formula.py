@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
+from .guards import STILL_HIDDEN
 from .sites import Obstacle, Scores, Step
 
 
@@ -26,6 +28,7 @@ def formula_of(scores: Scores) -> Formula | Obstacle:
     scale, slack, cap = 1.0, 0.0, 1.0
     capped: Step | None = None
     masks: list[Step] = []
+    floor = -math.inf  # below which no masked score is left
     late: Step | None = None
     for step in scores.steps:
         if step.kind == "tanh":
@@ -38,13 +41,19 @@ def formula_of(scores: Scores) -> Formula | Obstacle:
             if masks and step.number <= 0:
                 return Obstacle(step.node, f"masked scores are multiplied by {step.number:g}")
             late = step if masks else late
+            masks = [replace(mask, later=mask.later * step.number) for mask in masks]
+            floor *= step.number if masks else 1.0
             slack += step.slack
             if capped:
                 cap *= step.number
             else:
                 scale *= step.number
+        elif step.kind == "floor":
+            floor = max(floor, step.number) if masks else floor
         else:
             masks.append(step)
+        if floor > STILL_HIDDEN:
+            return Obstacle(step.node, f"masked scores come to {floor:g}, where they still count")
     if not capped:
         return Formula(scale, slack, 0.0, tuple(masks), late)
     if cap <= 0:

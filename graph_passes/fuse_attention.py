@@ -89,7 +89,9 @@ def attributes(fusion: Fusion, fmt: Format, explicit_scale: bool = False) -> dic
 
 def used_presents(fusion: Fusion) -> tuple[ir.Value, ...]:
     """The present keys and values, if the fused node has to give them."""
-    return fusion.presents if any(_exposed(one, fusion.last) for one in fusion.presents) else ()
+    # What was joined outside of the If or Loop body that the attention is in stays there.
+    inside = all(one.graph is fusion.last.graph for one in fusion.presents)
+    return fusion.presents if inside and any(_exposed(one, fusion.last) for one in fusion.presents) else ()
 
 
 def rewrite(
@@ -186,6 +188,8 @@ def _restored(
         result = builder.squeeze(before, builder.reshape(before, result, (-1, 1, 0, 0), scope), 1, scope)
     elif not same_form:
         heads, width = query.heads, operands.value.new.head_dim
+        if query.form.layout != outlet.form.layout:
+            result = builder.node(before, "Transpose", [result], result.dtype, scope, perm=(0, 2, 1, 3))
         lengths = (0, 0, heads * width) if outlet.form.packed else (0, 0, heads, width)
         result = builder.reshape(before, result, lengths, scope)
     if outlet.dtype != result.dtype:

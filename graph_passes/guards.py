@@ -8,10 +8,12 @@ from typing import Final
 import onnx_ir as ir
 
 from .scenarios import ProbeSet
-from .values import attribute_int, constant, is_op, operand, source
+from .values import attribute_int, constant, is_op, operand, single_use, source
 
 # Scores this far below the others have probability zero: exporters write -1e4, -1e9, the type's minimum or -inf.
 HIDDEN: Final = -9999.0
+# What must be left of such a number when the scores are scaled after it: exp(-104) is zero in float.
+STILL_HIDDEN: Final = -1000.0
 
 
 def row_guard(
@@ -26,7 +28,7 @@ def row_guard(
     if len(guards) != 1:
         return None
     guard = guards[0]
-    test, fill = source(guard.inputs[0]), probes.scalar(guard.inputs[1])
+    test, fill = _test_behind(guard.inputs[0]), probes.scalar(guard.inputs[1])
     if test is None or guard.inputs[2] is not value or fill is None or fill.value != 0:
         return None
     if not (_finds_nan(test, value, guard) or _finds_hidden_rows(test, masks, probes)):
@@ -37,8 +39,19 @@ def row_guard(
 
 def _finds_nan(test: ir.Node, value: ir.Value, guard: ir.Node) -> bool:
     """IsNaN(p), read by the guard alone."""
-    alone = all(use.node is guard for use in test.outputs[0].uses())
+    alone = guard.inputs[0] is not test.outputs[0] or all(use.node is guard for use in test.outputs[0].uses())
     return is_op(test, "IsNaN") and test.inputs[0] is value and alone
+
+
+def _test_behind(condition: ir.Value | None) -> ir.Node | None:
+    """The node that gives `condition`, past copies and casts of a bool that nobody else reads."""
+    node = source(condition)
+    while node is not None and is_op(node, "Identity", "Cast"):
+        above = node.inputs[0]
+        if above is None or single_use(above) is not node:
+            break
+        node = source(above)
+    return node
 
 
 def _asks_the_type(node: ir.Node, value: ir.Value) -> bool:

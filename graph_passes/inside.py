@@ -40,7 +40,7 @@ def hidden_candidates(model: ir.Model, found: Iterable[Found], probes: ProbeSet)
     for function in model.functions.values():
         where = f"function {function.domain}::{function.name}/"
         reason = f"inside function {function.name}; inline functions first"
-        yield from _in_graph(function, known, where, _always(reason))
+        yield from _in_graph(function, known, where, _always(reason), frozenset(function.inputs))
 
 
 Why = Callable[[ir.Node], Obstacle]
@@ -50,14 +50,21 @@ def _always(reason: str) -> Why:
     return lambda softmax: Obstacle(softmax, reason)
 
 
-def _in_graph(nodes: Iterable[ir.Node], known: set[ir.Node], where: str, why: Why) -> Iterator[Declined]:
+def _in_graph(
+    nodes: Iterable[ir.Node],
+    known: set[ir.Node],
+    where: str,
+    why: Why,
+    inputs: frozenset[ir.Value] = frozenset(),
+) -> Iterator[Declined]:
+    """inputs: of a function; one that reaches the Softmax may hold scores."""
     for node in nodes:
         for attribute in node.attributes.values():
             for body in bodies(attribute):
                 unknown = f"inside a {node.op_type} body, whose lengths are not known"
                 inner = why if is_op(node, "If") else _always(unknown)
-                yield from _in_graph(body, known, f"{where}{label(node)}/{attribute.name}/", inner)
-        if is_op(node, "Softmax") and node not in known and _before(node) and _after(node):
+                yield from _in_graph(body, known, f"{where}{label(node)}/{attribute.name}/", inner, inputs)
+        if is_op(node, "Softmax") and node not in known and _before(node, inputs) and _after(node):
             obstacle = why(node)
             yield Declined(node, obstacle.node, obstacle.reason, where)
 
@@ -66,10 +73,12 @@ def _product(node: ir.Node) -> bool:
     return node.op_type in PRODUCTS and not any(tensor(value) is not None for value in node.inputs)
 
 
-def _before(softmax: ir.Node) -> bool:
-    """A product of two activations reaches the Softmax through operators that scores pass."""
+def _before(softmax: ir.Node, inputs: frozenset[ir.Value]) -> bool:
+    """A product of two activations, or one of `inputs`, reaches the Softmax through operators that scores pass."""
     frontier = [softmax]
     for _ in range(NEAR):
+        if any(value in inputs for node in frontier for value in node.inputs):
+            return True
         above = [value.producer() for node in frontier for value in node.inputs if value is not None]
         nodes = [node for node in above if node is not None]
         if any(_product(node) for node in nodes):

@@ -23,11 +23,10 @@ from .products import Product, arrange
 from .scenarios import ProbeSet
 from .schema import Layout
 from .shapes import Shape, permutation
-from .values import is_op, operand, source
+from .values import is_op, operand, passes_all, source
 from .views import Atom, View, dense, merged, size
 
 RESHAPES: Final = frozenset({"Reshape", "Unsqueeze", "Squeeze", "Flatten"})
-COPIES: Final = frozenset({"Identity", "Dropout"})
 MAX_CHAIN: Final = 24
 MAX_READERS: Final = 64
 # Bits of significand; a cast to more of them loses nothing.
@@ -129,7 +128,7 @@ def _moves(
     first = operand(node, 0)
     if first is None or node.outputs[0] is not value:
         return None
-    if is_op(node, "Transpose", "Expand", "Tile", *RESHAPES, *COPIES):
+    if is_op(node, "Transpose", "Expand", "Tile", "Identity", *RESHAPES) or passes_all(node):
         return first, 1.0, 0.0
     if is_op(node, "Concat") and len(node.inputs) == 1:
         return first, 1.0, 0.0
@@ -187,6 +186,34 @@ def view_down(links: Sequence[Link], at: int, probe: Probe) -> View | None:
             return None
         view = step(view, node, before, after)
     return view
+
+
+def undone(value: ir.Value, probes: ProbeSet) -> ir.Value | None:
+    """The value above a chain of Transposes and Reshapes that cancel out; None when the nodes above `value` do not.
+
+    Values in between have no other reader but for their shape.
+    """
+    links = chain(value, probes, scales=False)
+    for at in range(1, len(links)):
+        node, above = links[at].node, links[at].value
+        if not is_op(node, "Transpose", *RESHAPES):
+            return None
+        if all(_is_dense(links, at, probe) for probe in probes.probes):
+            return above
+        if above.is_graph_output() or len([use for use in above.uses() if not is_op(use.node, "Shape")]) > 1:
+            return None
+    return None
+
+
+def _is_dense(links: Sequence[Link], at: int, probe: Probe) -> bool:
+    """The first of `links` has the shape and the elements of `links[at]`, in one run."""
+    shape, own = probe.shape(links[at].value), probe.shape(links[0].value)
+    if shape is None or own is None or 0 in shape:
+        return shape == own
+    view = view_down(links, at, probe)
+    return view is not None and [merged(dim) for dim in view.dims] == [
+        merged(dim) for dim in dense(shape).dims
+    ]
 
 
 @dataclass(frozen=True)
@@ -381,8 +408,8 @@ def _next_move(value: ir.Value) -> ir.Node | None:
     if value.is_graph_output() or len(readers) != 1:
         return None
     node = readers[0]
-    moves = is_op(node, "Transpose", "Cast", *RESHAPES, *COPIES) and node.inputs[0] is value
-    return node if moves else None
+    moves = is_op(node, "Transpose", "Cast", "Identity", *RESHAPES) or passes_all(node)
+    return node if moves and node.inputs[0] is value else None
 
 
 def _shape_is_read(value: ir.Value, path: Sequence[ir.Node]) -> bool:

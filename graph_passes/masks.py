@@ -23,13 +23,15 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from .guards import HIDDEN
-from .probes import Probe
+from .guards import HIDDEN, STILL_HIDDEN
+from .lengths import Kind
+from .probes import Probe, Wide
+from .reach import MAX_LENGTH, Bound, bound_of
 from .scenarios import ProbeSet
 from .schema import Alignment
 from .shapes import Shape
 from .sites import Step
-from .values import is_op, tensor
+from .values import is_op, label, tensor
 
 Bools = npt.NDArray[np.bool_]
 MAX_CONE: Final = 4096
@@ -37,13 +39,10 @@ MAX_CONE: Final = 4096
 # a past, where few queries meet many keys.
 MAX_PLANE: Final = 1 << 25
 MARGIN: Final = 8
-MAX_LENGTH: Final = 1 << 24  # what a model can hold as a length; larger numbers mean "all" or "hidden"
+MAX_BATCH: Final = 4096
 SLICE_BY_INPUTS: Final = 10  # the opset from which a Slice can end at a computed length
-# Operators whose constant operand may be a length: a window, a chunk, a diagonal.
-LENGTH_OPS: Final = (
-    *("Add", "Sub", "Mul", "Div", "Mod", "Min", "Max", "Clip", "Trilu", "Range"),
-    *("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"),
-)
+WIDE: Final[tuple[Wide, ...]] = ("numbers", "positions")
+ADDS: Final = "it adds numbers to the scores of visible keys"
 
 
 @dataclass(frozen=True)
@@ -73,13 +72,14 @@ FULL: Final = Structure()
 class KeyMask:
     """A value with B * keys elements that tells which keys exist: the nonzero ones, or with `inverted` the zeros.
 
-    With `cut` it may have more elements per batch row; the first ones count. With `counts` it is not a mask but (B)
-    numbers: so many keys exist, from the first on.
+    With `cut` it may have more elements per batch row; the first ones count. With `ones` only those that are 1 tell of a
+    key. With `counts` it is not a mask but (B) numbers: so many keys exist, from the first on.
     """
 
     value: ir.Value
     inverted: bool = False
     cut: bool = False
+    ones: bool = False
     counts: bool = False
 
 
@@ -114,17 +114,14 @@ class Plane:
         return self.probe.phase == 0
 
 
-def explain(
-    step: Step, scores_of: Callable[[Probe], Shape | None], probes: ProbeSet
-) -> Meaning | Unexplained:
+ScoresOf = Callable[[Probe], Shape | None]
+
+
+def explain(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> Meaning | Unexplained:
     """The meaning of one mask step; `scores_of` is the shape of the scores that it is applied to, per run."""
     assert step.value is not None
-    runs = list(probes.probes)
-    long = _long_run(step.value, scores_of, probes)
-    if isinstance(long, Unexplained):
-        return long
     planes: list[Plane] = []
-    for probe in (*runs, *((long,) if long else ())):
+    for probe in probes.probes:
         scores = scores_of(probe)
         if scores is None or 0 in scores:
             continue
@@ -132,11 +129,19 @@ def explain(
         if isinstance(found, Unexplained):
             return found
         planes.append(Plane(probe, found))
+    far = _far_planes(step, scores_of, probes)
+    if isinstance(far, Unexplained):
+        return far
+    planes += far
     if not probes.is_flipped and not any(plane.visible[0].any() for plane in planes if plane.plain):
         return explain(step, scores_of, probes.flipped)  # an input of ones hides everything: 1 is padding
     structure = _structure([plane for plane in planes if plane.plain])
     if isinstance(structure, Unexplained):
         return structure
+    wide = _wide_planes(step, scores_of, probes)
+    if isinstance(wide, Unexplained):
+        return wide
+    planes += wide
     fixed = all(kind == "batch" for kind in probes.lengths.kinds.values())
     ends_at = 0 if fixed else _table_keys(step.value)
     if all(_explains(structure, plane, None) for plane in planes):
@@ -148,7 +153,7 @@ def explain(
     return Unexplained("no value of shape (batch, keys) explains which keys it hides")
 
 
-def _longer_planes(step: Step, scores_of: Callable[[Probe], Shape | None], probes: ProbeSet) -> list[Plane]:
+def _longer_planes(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> list[Plane]:
     """The mask in runs where an input that it is made from is longer than the keys, as far as the graph takes that.
 
     What is cut to the keys is then the better key mask: the operator refuses one of another length.
@@ -171,12 +176,14 @@ def _visible(step: Step, probe: Probe, scores: Shape) -> Bools | Unexplained:
     if data is None:
         return Unexplained("its values depend on weights or activations")
     if step.kind == "where":
+        if step.number * step.later > STILL_HIDDEN:
+            return Unexplained("it fills in a number that a later scale brings back")
         hidden = data.astype(np.bool_) if step.hides_when else ~data.astype(np.bool_)
     else:
         numbers = step.sign * data.astype(np.float64)
-        hidden = numbers <= HIDDEN
+        hidden = (numbers <= HIDDEN) & (numbers * step.later <= STILL_HIDDEN)
         if np.any(~hidden & (numbers != 0)):
-            return Unexplained("it adds numbers to the scores of visible keys")
+            return Unexplained(ADDS)
     try:
         planes = np.broadcast_to(~hidden, scores)
     except ValueError:
@@ -238,7 +245,7 @@ def _keys(key_mask: KeyMask, plane: Plane) -> Bools | None:
         data = data[..., :keys]
     if data is None or not _one_per_key(data.shape, batch, keys):
         return None
-    exists = data.reshape(batch, keys) != 0
+    exists = data.reshape(batch, keys) == 1 if key_mask.ones else data.reshape(batch, keys) != 0
     return np.asarray(~exists if key_mask.inverted else exists)
 
 
@@ -264,6 +271,10 @@ def _key_masks(mask: ir.Value, plane: Plane, cut: bool) -> Iterator[KeyMask]:
     for value in longer if cut else ():
         yield KeyMask(value, cut=True)
         yield KeyMask(value, inverted=True, cut=True)
+    for value in longer:  # where(1 - mask, hidden, 1 - mask): only 1 lets a key through
+        dtype = plane.probe.dtype(value)
+        if value.is_graph_input() and dtype in (ir.DataType.INT64, ir.DataType.INT32):
+            yield KeyMask(value, ones=True)
 
 
 def cone(value: ir.Value) -> Iterator[ir.Value]:
@@ -281,32 +292,84 @@ def cone(value: ir.Value) -> Iterator[ir.Value]:
                 queue.append(one)
 
 
-def _long_run(
-    mask: ir.Value, scores_of: Callable[[Probe], Shape | None], probes: ProbeSet
-) -> Probe | Unexplained | None:
-    """A run beyond the largest length that is written into the mask, where a window or a chunk would show; None when
-    the usual runs already go beyond it or all lengths are fixed."""
-    written, table = 0, _table_keys(mask)
-    for value in cone(mask):
-        node = value.producer()
-        if is_op(node, *LENGTH_OPS) and node is not None:
-            written = max([written, *(_length(one, node, probes) for one in node.inputs if one is not None)])
+def _far_planes(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> list[Plane] | Unexplained:
+    """The mask in runs beyond everything that is written into it, where a window or a chunk would show."""
+    assert step.value is not None
+    bound = bound_of(step.value, probes)
+    kinds = set(probes.lengths.kinds[name] for name in probes.lengths.free)
+    if kinds <= {"batch"}:
+        return []
+    if bound.node is not None:
+        return Unexplained(f"its positions go through {label(bound.node)}, so a run cannot show its rule")
+    squares = [min(scores[-2:]) for probe in probes.probes if (scores := scores_of(probe))]
+    planes: list[Plane] = []
+    if bound.length + 2 > max(squares, default=0):
+        many_keys = _far_plane(step, scores_of, probes, bound, "past")
+        if isinstance(many_keys, Unexplained):
+            return many_keys
+        many_queries = _far_plane(step, scores_of, probes, bound, "tokens") if "past" in kinds else many_keys
+        planes += [one for one in (many_keys, many_queries) if isinstance(one, Plane)]
+    shape = probes.first_shape(step.value) or ()
+    if "batch" in kinds and len(shape) > 2 and shape[0] > 1 and bound.length >= shape[0]:
+        probe = probes.long(min(int(bound.length) + MARGIN, MAX_BATCH), "batch")
+        planes += [] if probe is None else _planes(step, scores_of, [probe])
+    return planes
 
-    def runs(probe: Probe | None) -> bool:
-        return probe is not None and scores_of(probe) is not None and probe.shape(mask) is not None
 
-    # A mask cut from a stored table cannot go beyond it; there the whole table is looked at.
-    ends = table > MARGIN and not runs(probes.long(table + MARGIN))
-    wanted = table - MARGIN if ends else written + MARGIN if written else 0
-    if wanted <= probes.reach(mask):
-        return None
-    probe = probes.long(wanted)
-    if probe is None:
-        return None
-    shape = probe.shape(mask)
-    if not runs(probe) or shape is None or len(shape) < 2 or shape[-1] * shape[-2] > MAX_PLANE:
-        return Unexplained(f"it contains the length {table if ends else written}, too long to be tried")
-    return probe
+def _far_plane(
+    step: Step, scores_of: ScoresOf, probes: ProbeSet, bound: Bound, kind: Kind
+) -> Plane | Unexplained:
+    """The mask in a run with more keys (or queries) than its bound. A mask that is cut from a stored table cannot go
+    beyond it; there the run goes to the table's end."""
+    assert step.value is not None
+    table = _table_keys(step.value)
+    lengths = [int(bound.length) + MARGIN]
+    if table > MARGIN:
+        lengths += range(table, max(1, table - 2 * MARGIN), -1)
+    for length in lengths:
+        probe = probes.long(length, kind)
+        scores, shape = (None, None) if probe is None else (scores_of(probe), probe.shape(step.value))
+        if probe is None or scores is None or shape is None:
+            continue
+        if len(shape) > 1 and shape[-1] * shape[-2] > MAX_PLANE:
+            break
+        found = _visible(step, probe, scores)
+        return found if isinstance(found, Unexplained) else Plane(probe, found)
+    return Unexplained(f"it contains the length {int(bound.length)}, too long to be tried")
+
+
+def _planes(step: Step, scores_of: ScoresOf, runs: Sequence[Probe]) -> list[Plane]:
+    """The mask in those of `runs` in which it can be told."""
+    planes: list[Plane] = []
+    for probe in runs:
+        scores = scores_of(probe)
+        found = Unexplained("") if scores is None or 0 in scores else _visible(step, probe, scores)
+        planes += [] if isinstance(found, Unexplained) else [Plane(probe, found)]
+    return planes
+
+
+def _wide_planes(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> list[Plane] | Unexplained:
+    """The mask with other integers than 0 and 1 in one of the inputs that it is made from.
+
+    Where it is computed with an input, as in (1 - mask) * -1e9, other integers have no meaning: 0 and 1 are presumed.
+    """
+    assert step.value is not None
+    planes: list[Plane] = []
+    far = min(int(bound_of(step.value, probes).length), MAX_LENGTH) + MARGIN
+    for value in cone(step.value):
+        if not value.is_graph_input() or value.is_initializer() or value.name is None:
+            continue
+        if value.dtype is None or value.dtype == ir.DataType.BOOL or len(value.shape or ()) != 2:
+            continue
+        for kind in WIDE:
+            probe = probes.wide(value.name, kind, far)
+            scores = scores_of(probe)
+            found = Unexplained("") if scores is None else _visible(step, probe, scores)
+            if isinstance(found, Unexplained) and found.reason != ADDS:
+                return found
+            if not isinstance(found, Unexplained):
+                planes.append(Plane(probe, found))
+    return planes
 
 
 def _table_keys(mask: ir.Value) -> int:
@@ -314,16 +377,3 @@ def _table_keys(mask: ir.Value) -> int:
     tables = [held for value in cone(mask) if (held := tensor(value)) is not None and len(held.shape) > 1]
     shapes = [tuple(int(length) for length in held.shape.numpy()) for held in tables]
     return max((shape[-1] for shape in shapes if shape[-2] > 1), default=0)
-
-
-def _length(value: ir.Value, node: ir.Node, probes: ProbeSet) -> int:
-    """The number in `value` if it is a constant that could be a length, else 0.
-
-    (1 - mask) * -10000 is none: as a factor a float so large is what hides a key.
-    """
-    number = probes.scalar(value) if probes.is_weight(value) else None
-    if number is None or not 2 <= abs(number.value) < MAX_LENGTH or number.value != int(number.value):
-        return 0
-    dtype = probes.first.dtype(value)
-    fills = dtype is not None and dtype.is_floating_point() and abs(number.value) >= -HIDDEN
-    return 0 if fills and is_op(node, "Mul", "Div") else int(abs(number.value))

@@ -35,8 +35,8 @@ from .scenarios import ProbeSet
 from .sites import Obstacle
 from .values import source
 
-# Forms of one output between which a Reshape leads, where no outlet has the operands' own.
-RESHAPED: Final = {PACKED: BSHD, BSHD: PACKED}
+# Where no outlet has the operands' own form: the form that a Reshape (behind a Transpose for BHSD) makes of the output.
+RESHAPED: Final = {PACKED: BSHD, BSHD: PACKED, BHSD: PACKED}
 TYPES: Final = (ir.DataType.BFLOAT16, ir.DataType.FLOAT16, ir.DataType.FLOAT)  # narrowest first
 
 
@@ -131,13 +131,25 @@ def _flat_outlet(
 
 
 def choose(choices: Choices, probes: ProbeSet, fallback: Outlet | None = None) -> Operands | None:
-    """The best combination, or None. `fallback` is used where the output has no outlet in the common form."""
-    caches = _caches(choices, probes)
+    """The best combination, or None. `fallback` is used where the output has no outlet in the common form.
+
+    Fewest key heads first: keys repeated to all query heads cost more than a Transpose of the output.
+    """
     # (B*H, S, D) also reads as B*H batches of one head, which no mask of B rows fits: most heads first.
-    counts = sorted({one.heads for one in choices.queries}, reverse=True)
-    for heads, reshaped, form, dtype in product(counts, (False, True), PREFERENCE, TYPES):
-        if reshaped and form not in RESHAPED:
-            continue
+    for heads in sorted({one.heads for one in choices.queries}, reverse=True):
+        found = _combinations(choices, heads, probes, fallback)
+        best = min(found, key=lambda one: one.key.new.heads, default=None)
+        if best is not None:
+            return best
+    return None
+
+
+def _combinations(
+    choices: Choices, heads: int, probes: ProbeSet, fallback: Outlet | None
+) -> Iterator[Operands]:
+    """All that fit together, those that leave the fewest nodes first."""
+    caches = _caches(choices, probes)
+    for reshaped, form, dtype in product((False, True), PREFERENCE, TYPES):
         fitting = (
             one for one in choices.queries if one.repeat == 1 and one.heads == heads and _is(one, form, dtype)
         )
@@ -148,8 +160,7 @@ def choose(choices: Choices, probes: ProbeSet, fallback: Outlet | None = None) -
             outlet = _outlet(choices.result, query, RESHAPED[form] if reshaped else form, probes)
             outlet = outlet or (fallback if form == BHSD else None)
             if outlet is not None:
-                return Operands(query, *sides, outlet)
-    return None
+                yield Operands(query, *sides, outlet)
 
 
 def _is(one: Candidate, form: Form, dtype: ir.DataType) -> bool:

@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,24 @@ KEEP_ELEMENTS: Final = 1 << 20
 RANDOM_OPS: Final = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli"}
 )
+
+
+# Operators whose content says how long their output is.
+BY_CONTENT: Final = ("NonZero", "Compress")
+
+
+# How one input of integers is filled to see whether it is a mask of 0 and 1: with other small numbers, or with
+# positions that start again, run backwards, and lie far apart.
+Wide = Literal["numbers", "positions"]
+NUMBERS: Final = (1, 2, 0, 3, -1, 1)
+
+
+def _wide(kind: Wide, batch: int, length: int, far: int) -> npt.NDArray[np.int64]:
+    at = np.arange(length)
+    if kind == "numbers":
+        return np.stack([np.resize(np.roll(NUMBERS, row), length) for row in range(batch)])
+    rows = [at % max(1, (length + 1) // 2), at * far, at[::-1]]
+    return np.stack([rows[row % 3] for row in range(batch)])
 
 
 # Visibility patterns of 0/1 inputs, as functions of the length. Row 0 of a batch is always `ones`.
@@ -212,6 +230,8 @@ def _run_node(probe: Probe, node: ir.Node, conflicts: Conflicts) -> None:
     fixed = may_run and all(fact.constant for fact in present) and bool(present)
     if knowable and all(fact.data is not None for fact in present):
         shape = shapes[0][0]
+        if shape is None and is_op(node, *BY_CONTENT):
+            shape = present[0].shape  # as many elements at most
         if shape is not None and math.prod(shape) <= EAGER_ELEMENTS:
             found = probe.evaluator.run(node, [fact.data for fact in facts])
             if found is not None and len(found) == len(node.outputs):
@@ -280,10 +300,12 @@ def run_probe(
     phase: int = 0,
     longer: Mapping[str, int] | None = None,
     flipped: bool = False,
+    wide: Mapping[str, tuple[Wide, int]] | None = None,
 ) -> Probe:
     """Run `graph` once with the given free lengths.
 
     longer: added to the second length of inputs, by name. flipped: 0 for 1 and 1 for 0 in what inputs are filled with.
+    wide: inputs that hold no 0/1 pattern but this, positions so far apart.
     """
     probe = Probe(free, model.resolve(free), evaluator, phase)
     integer_at = 0
@@ -297,6 +319,9 @@ def run_probe(
         if longer and value.name in longer and value.name is not None:
             shape = (shape[0], shape[1] + longer[value.name], *shape[2:])
         data = _fill(value, shape, integer_at, phase, flipped)
+        if data is not None and wide and value.name in wide and shape[0] > 0:
+            kind, far = wide[value.name]
+            data = _wide(kind, shape[0], shape[1], far).astype(data.dtype)
         integer_at += data is not None
         probe.facts[value] = Fact(shape, value.dtype, data)
     with np.errstate(all="ignore"), warnings.catch_warnings():

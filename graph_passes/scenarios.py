@@ -10,12 +10,14 @@ from typing import Final
 import onnx_ir as ir
 
 from .evaluate import Evaluator
-from .lengths import IMAGE_PROBE, LengthModel, length_model
-from .probes import Probe, run_probe
+from .lengths import IMAGE_PROBE, Kind, LengthModel, length_model
+from .probes import Probe, Wide, run_probe
 from .shapes import Conflict, Shape
 
 MAX_ROUNDS: Final = 12
 LONGER_BY: Final = 3
+# Lengths at which a number that is computed from lengths must still be the same.
+FAR: Final = (200, 1 << 16)
 # Relative error of a constant that was rounded to the type: 2^-24 (float), 2^-11 (half), 2^-8 (bfloat16). Two
 # roundings are allowed, four for float, where exporters compute the constant in the graph.
 ROUNDING: Final = {
@@ -61,7 +63,8 @@ class ProbeSet:
     evaluator: Evaluator
     probes: tuple[Probe, ...]
     is_flipped: bool = False
-    _long: dict[int, Probe | None] = field(default_factory=dict)
+    _long: dict[tuple[int, Kind], Probe | None] = field(default_factory=dict)
+    _wide: dict[tuple[str, Wide, int], Probe] = field(default_factory=dict)
     _longer: dict[ir.Value, Probe | None] = field(default_factory=dict)
 
     @property
@@ -87,8 +90,15 @@ class ProbeSet:
             return None
         if any(probe.scalar(value) not in (number, None) for probe in self.probes):
             return None
+        if not self.is_weight(value) and any(
+            probe is not None and probe.scalar(value) not in (number, None) for probe in self._far_runs()
+        ):
+            return None
         dtype = self.first.dtype(value)
         return Number(number, ROUNDING.get(dtype, 0.0) if dtype is not None else 0.0)
+
+    def _far_runs(self) -> tuple[Probe | None, ...]:
+        return tuple(self.long(length, "tokens") for length in FAR)
 
     def reach(self, value: ir.Value) -> int:
         """The largest last length `value` has in any run."""
@@ -127,11 +137,22 @@ class ProbeSet:
         """`after` lacks one element of the last axis of `before` and nothing else."""
         return self._pairs(before, after, lambda one, other: other == (*one[:-1], one[-1] - 1))
 
-    def long(self, keys: int) -> Probe | None:
-        """A run whose key lengths exceed `keys`; None when all lengths are fixed."""
-        if keys not in self._long:
-            self._long[keys] = self._run_long(keys)
-        return self._long[keys]
+    def long(self, length: int, grown: Kind = "past") -> Probe | None:
+        """A run whose lengths of one kind exceed `length`; None when there are none.
+
+        With "past" there are more keys than that, and few queries where the model has a past.
+        """
+        if (length, grown) not in self._long:
+            self._long[length, grown] = self._run_long(length, grown)
+        return self._long[length, grown]
+
+    def wide(self, name: str, kind: Wide, far: int) -> Probe:
+        """The first run with other integers than 0 and 1 in the input `name`."""
+        if (name, kind, far) not in self._wide:
+            self._wide[name, kind, far] = run_probe(
+                self.graph, self.lengths, self.first.free, self.evaluator, wide={name: (kind, far)}
+            )
+        return self._wide[name, kind, far]
 
     def with_longer(self, value: ir.Value) -> Probe | None:
         """The first run with a (batch, length) input that is longer than the others need; None when nodes fail on it.
@@ -158,19 +179,19 @@ class ProbeSet:
         fails = probe.failures > first.failures or len(probe.conflicts) > len(first.conflicts)
         return None if fails else probe
 
-    def _run_long(self, keys: int) -> Probe | None:
+    def _run_long(self, length: int, kind: Kind) -> Probe | None:
         kinds = self.lengths.kinds
         free = self.lengths.free
-        grown = [name for name in free if kinds[name] == "past"] or [
-            name for name in free if kinds[name] == "tokens"
-        ]
+        grown = [name for name in free if kinds[name] == kind]
+        if kind == "past" and not grown:
+            grown = [name for name in free if kinds[name] == "tokens"]
         if not grown:
             return None
         numbers = {name: 1 if kinds[name] == "batch" else 3 + at for at, name in enumerate(free)}
         numbers.update(
             (name, IMAGE_PROBE * step) for name, step in self.lengths.patches.items() if name in free
         )
-        numbers.update((name, keys + 1 + at) for at, name in enumerate(grown))
+        numbers.update((name, length + 1 + at) for at, name in enumerate(grown))
         return run_probe(self.graph, self.lengths, numbers, self.evaluator, flipped=self.is_flipped)
 
 

@@ -20,15 +20,17 @@ from typing import Final, Literal
 import onnx_ir as ir
 
 from .guards import HIDDEN, row_guard
+from .layouts import undone
 from .products import Product, product_of
 from .scenarios import ProbeSet
-from .values import attribute_int, constant, is_op, label, operand, source, standard
+from .values import attribute_int, constant, is_op, label, operand, passes_all, source, standard
 
 MAX_STEPS: Final = 24
 SHAPELESS: Final = "the shapes of its operands are not known"
 SINK_NOT_LAST: Final = "the sink column is not the last thing that is done to the scores"
 FLOATS: Final = frozenset((ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE))
 RESHAPES: Final = frozenset({"Reshape", "Unsqueeze", "Squeeze"})
+MOVES: Final = RESHAPES | {"Transpose"}
 
 
 @dataclass(frozen=True)
@@ -37,17 +39,20 @@ class Step:
 
     scale  multiply by `number`, which is exact up to `slack` (relative; the rounding of the constant's type)
     tanh   hyperbolic tangent
+    floor  nothing below `number`
     add    add `sign` times `value`
     where  replace by `number` where `value` is `hides_when`
+    later: factor on the scores after an addition or replacement
     """
 
-    kind: Literal["scale", "tanh", "add", "where"]
+    kind: Literal["scale", "tanh", "floor", "add", "where"]
     node: ir.Node
     value: ir.Value | None = None
     number: float = 1.0
     slack: float = 0.0
     sign: int = 1
     hides_when: bool = True
+    later: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -175,7 +180,7 @@ def _trace_scores(value: ir.Value, reader: ir.Node, probes: ProbeSet, budget: in
         node = source(value)
         if node is None:
             return Obstacle(reader, "the scores do not come from a product of queries and keys")
-        outside = _outside_reader(value, reader)
+        outside = _outside_reader(value, reader, probes)
         if outside is not None:
             return outside
         product = _activation_product(node, probes)
@@ -199,7 +204,8 @@ def _trace_scores(value: ir.Value, reader: ir.Node, probes: ProbeSet, budget: in
         if sink is not None and (sinks is not None or steps):
             return Obstacle(node, SINK_NOT_LAST)
         sinks = sink or sinks
-        value, reader = above, node
+        reader = _reader_of(above, node)
+        value = above
     return Obstacle(reader, f"no product within {MAX_STEPS} nodes before the Softmax")
 
 
@@ -231,16 +237,20 @@ def _score_step(node: ir.Node, probes: ProbeSet) -> Taken | Obstacle:
         return _not_understood(node)
     if _keeps_numbers(node, probes):
         return None, first, None
-    if node.op_type in RESHAPES:
-        if not probes.same_tail(first, node.outputs[0]):
-            return Obstacle(node, f"{node.op_type} mixes queries and keys of the scores")
-        return None, first, None
+    if node.op_type in MOVES:
+        if node.op_type in RESHAPES and probes.same_tail(first, node.outputs[0]):
+            return None, first, None
+        above = undone(node.outputs[0], probes)
+        if above is not None:
+            return None, above, None
+        mixes = f"{node.op_type} mixes queries and keys of the scores"
+        return Obstacle(node, mixes) if node.op_type in RESHAPES else _not_understood(node)
     if node.op_type == "Tanh":
         return Step("tanh", node), first, None
     if node.op_type in ("Mul", "Div") and second is not None:
         return _scale_step(node, first, second, probes)
     if node.op_type == "Sub" and second is not None:
-        if is_op(source(second), "ReduceMax") and operand(source(second) or node, 0) is first:
+        if _is_row_maximum(second, first, probes):
             return None, first, None  # x - max(x): the Softmax is the same
         return Step("add", node, second, sign=-1), first, None
     if node.op_type == "Where":
@@ -252,16 +262,18 @@ def _score_step(node: ir.Node, probes: ProbeSet) -> Taken | Obstacle:
     return _not_understood(node)
 
 
+def _is_row_maximum(value: ir.Value, scores: ir.Value, probes: ProbeSet) -> bool:
+    """The largest of `scores`, one number for all keys of a row."""
+    node = source(value)
+    largest = node is not None and is_op(node, "ReduceMax") and operand(node, 0) is scores
+    return largest and probes.last_length_is_one(value)
+
+
 def _keeps_numbers(node: ir.Node, probes: ProbeSet) -> bool:
     """Whether the first output is the first input, up to the rounding of a float type of at least 16 bits."""
     if is_op(node, "Cast", "CastLike"):
         return probes.first.dtype(node.outputs[0]) in FLOATS
-    if is_op(node, "Dropout"):
-        mode, mask = operand(node, 2), node.outputs[1:]
-        off = constant(mode)
-        applies = mode is None or (off is not None and not off.any())
-        return applies and not any(list(one.uses()) or one.is_graph_output() for one in mask)
-    return is_op(node, "Identity")
+    return is_op(node, "Identity") or passes_all(node)
 
 
 def _not_understood(node: ir.Node) -> Obstacle:
@@ -299,12 +311,12 @@ def _floor_step(node: ir.Node, probes: ProbeSet) -> Taken | Obstacle:
         for scores, floor in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
             number = probes.scalar(floor)
             if scores is not None and number is not None and number.value <= HIDDEN:
-                return None, scores, None
+                return Step("floor", node, number=number.value), scores, None
     if node.op_type == "Clip" and node.inputs[0] is not None:
         low, high = probes.scalar(operand(node, 1)), probes.scalar(operand(node, 2))
         open_above = operand(node, 2) is None or (high is not None and high.value >= -HIDDEN)
         if low is not None and low.value <= HIDDEN and open_above:
-            return None, node.inputs[0], None
+            return Step("floor", node, number=low.value), node.inputs[0], None
     return Obstacle(node, f"{node.op_type} changes scores of visible keys")
 
 
@@ -324,14 +336,14 @@ def _activation_product(node: ir.Node, probes: ProbeSet) -> Product | None:
     return product
 
 
-def _outside_reader(value: ir.Value, reader: ir.Node) -> Obstacle | None:
+def _outside_reader(value: ir.Value, reader: ir.Node, probes: ProbeSet) -> Obstacle | None:
     """A use of an intermediate value that would be lost, if any. Reading only the shape does not count."""
     if value.is_graph_output():
         return Obstacle(reader, f"the intermediate value {value.name} is an output of the model")
     for use in value.uses():
         if use.node is reader or is_op(use.node, "Shape"):
             continue
-        if is_op(use.node, "ReduceMax") and is_op(reader, "Sub"):
+        if is_op(reader, "Sub") and _is_row_maximum(use.node.outputs[0], value, probes):
             continue
         return Obstacle(use.node, f"the intermediate value {value.name} is also read by {label(use.node)}")
     return None
@@ -363,6 +375,8 @@ def _trace_values(softmax: ir.Node, scores: Scores | Obstacle, probes: ProbeSet)
             value = node.outputs[0]
         elif sinks and not sliced and _drops_last_column(node, value, probes):
             value, sliced = node.outputs[0], True
+        elif (below := _redone(value, node, probes)) is not None:
+            value = below
         else:
             product = _activation_product(node, probes)
             if product is None:
@@ -376,6 +390,30 @@ def _trace_values(softmax: ir.Node, scores: Scores | Obstacle, probes: ProbeSet)
                 return Obstacle(node, "the product with V transposes the probabilities")
             return product
     return Obstacle(softmax, f"no product within {MAX_STEPS} nodes after the Softmax")
+
+
+def _reader_of(value: ir.Value, node: ir.Node) -> ir.Node:
+    """The node that reads `value` on the way to `node`, both ends of a detour of moves."""
+    for _ in range(MAX_STEPS):
+        if any(one is value for one in node.inputs):
+            break
+        node = source(node.inputs[0]) or node
+    return node
+
+
+def _redone(value: ir.Value, node: ir.Node, probes: ProbeSet) -> ir.Value | None:
+    """The value below a chain of moves from `node` on that gives `value` back."""
+    for _ in range(MAX_STEPS):
+        if not is_op(node, *MOVES):
+            return None
+        below = node.outputs[0]
+        if undone(below, probes) is value:
+            return below
+        readers = [use.node for use in below.uses() if not is_op(use.node, "Shape")]
+        if len(readers) != 1:
+            return None
+        node = readers[0]
+    return None
 
 
 def _drops_last_column(node: ir.Node, value: ir.Value, probes: ProbeSet) -> bool:

@@ -72,6 +72,16 @@ def _read(held: ir.ExternalTensor) -> Array | None:
     return np.frombuffer(content, held.dtype.numpy()).reshape(shape)
 
 
+def passes_all(node: ir.Node | None) -> bool:
+    """A Dropout that drops nothing, and whose mask nobody wants."""
+    if node is None or not is_op(node, "Dropout"):
+        return False
+    mode = operand(node, 2)
+    off = constant(mode)
+    idle = mode is None or (off is not None and not off.any())
+    return idle and not any(list(one.uses()) or one.is_graph_output() for one in node.outputs[1:])
+
+
 def attribute_int(node: ir.Node, name: str, default: int) -> int:
     attribute = node.attributes.get(name)
     return default if attribute is None or attribute.is_ref() else attribute.as_int()

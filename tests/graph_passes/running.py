@@ -40,14 +40,18 @@ def assert_untouched(after: onnx.ModelProto, before: onnx.ModelProto) -> None:
 
 def original_session(model: onnx.ModelProto | Path) -> ort.InferenceSession:
     """The model as it is written."""
+    return _session(model, _as_written())
+
+
+def fused_session(model: onnx.ModelProto | Path, as_written: bool = False) -> ort.InferenceSession:
+    """With the operator library, optimisations at their default as users have them."""
+    return _session(model, zyfa_ort.register(_as_written() if as_written else _options()))
+
+
+def _as_written() -> ort.SessionOptions:
     options = _options()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return _session(model, options)
-
-
-def fused_session(model: onnx.ModelProto | Path) -> ort.InferenceSession:
-    """With the operator library, optimisations at their default as users have them."""
-    return _session(model, zyfa_ort.register(_options()))
+    return options
 
 
 def _options() -> ort.SessionOptions:

@@ -22,35 +22,8 @@ import zyfa_ort
 from graph_passes.running import FP32, assert_same_numbers, fused_session, original_session
 from zyfa_ort.inputs import fit_inputs
 
-GQA = "GroupQueryAttention of com.microsoft is not read"
-MHA = "MultiHeadAttention of com.microsoft is not read"
-ATTENTION = "Attention of com.microsoft is not read"
-
 # File -> for each site in graph order the reason (a part of it) why it stays, None where it is fused.
-DECLINED: dict[str, tuple[str | None, ...]] = {
-    "bert__ortopt__ts17_eager_mask_dyn_fp32": (ATTENTION, ATTENTION),
-    "bert__osfuse__dynamo18_sdpa_mask_dyn_fp32": (ATTENTION, ATTENTION),
-    "clip__ortopt__ts17_eager_mask_dyn_fp32": (None, ATTENTION),
-    "deepseek_v3__osfuse__dynamo18_sdpa_mask_dyn_fp32": (MHA, MHA),
-    "gemma2__genai__int4_cpu": (GQA, GQA),
-    "gpt2__osfuse__dynamo18_sdpa_mask_dyn_fp32": (MHA, MHA),
-    "gpt_oss__genai__fp16_cuda": (GQA, GQA),
-    "llama__genai__bf16_cuda": (GQA, GQA),
-    "llama__genai__int4_cpu": (GQA, GQA),
-    "llama__osfuse__dynamo18_sdpa_pos_dyn_fp32": (MHA, MHA),
-    "mistral__genai__int4_cpu": (GQA, GQA),
-    "mistral__osfuse__dynamo18_sdpa_mask_dyn_fp32": (MHA, MHA),
-    "opt__osfuse__dynamo18_sdpa_mask_dyn_fp32": (ATTENTION, ATTENTION),
-    "phi__genai__int4_cpu": (GQA, GQA),
-    "qwen2__genai__int4_cpu": (GQA, GQA),
-    "qwen2__osfuse__dynamo18_sdpa_mask_dyn_fp32": (MHA, MHA),
-    "qwen3__genai__fp16_cuda": (GQA, GQA),
-    "qwen3__genai__int4_cpu": (GQA, GQA),
-    "sdpa_causal__osfuse__dynamo18_hand_hand_dyn_fp32": (MHA, MHA),
-    "vit__optimum__sdpa_nopast": ("the shapes of its operands are not known",) * 2,
-    "whisper__genai__fp16_cuda__encoder": (ATTENTION, ATTENTION),
-    "whisper__osfuse__dynamo18_eager_whisper_dyn_fp32": (ATTENTION, MHA, ATTENTION, MHA),
-}
+DECLINED: dict[str, tuple[str | None, ...]] = {}
 
 # File -> for each site what differs from the index because it is handed to the operator in another form.
 MASK_IN_BIAS = {"causal": False, "padding": False}
