@@ -31,7 +31,7 @@ from .scenarios import ProbeSet
 from .schema import Alignment
 from .shapes import Shape
 from .sites import Step
-from .values import is_op, label, tensor
+from .values import constant, is_op, label, tensor
 
 Bools = npt.NDArray[np.bool_]
 MAX_CONE: Final = 4096
@@ -40,8 +40,10 @@ MAX_CONE: Final = 4096
 MAX_PLANE: Final = 1 << 25
 MARGIN: Final = 8
 MAX_BATCH: Final = 4096
+MAX_NAMED: Final = 4
+COMPARES: Final = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
 SLICE_BY_INPUTS: Final = 10  # the opset from which a Slice can end at a computed length
-WIDE: Final[tuple[Wide, ...]] = ("numbers", "positions")
+WIDE: Final[tuple[Wide, ...]] = ("numbers", "named", "positions")
 ADDS: Final = "it adds numbers to the scores of visible keys"
 
 
@@ -203,7 +205,7 @@ def _structure(planes: Sequence[Plane]) -> Structure | Unexplained:
         tried.extend(one for one in _hypotheses(row) if one not in tried)
     for structure in tried:
         expected = [structure.visible(*row.shape) for row in rows]
-        if all(_agree(row, want) for row, want in zip(rows, expected, strict=True)):
+        if all(_agree(row, want, want) for row, want in zip(rows, expected, strict=True)):
             return structure
     return Unexplained("it is neither full, causal nor a sliding window")
 
@@ -223,19 +225,23 @@ def _hypotheses(row: Bools) -> Iterator[Structure]:
             yield Structure(False, alignment, left)
 
 
-def _agree(row: Bools, expected: Bools) -> bool:
-    rows = expected.any(axis=-1)
-    return bool(np.array_equal(row[rows], expected[rows]))
+def _agree(row: Bools, expected: Bools, structure: Bools) -> bool:
+    """(queries, keys) of the original and as explained. Rows that only padding leaves without a key mean nothing: the
+    original may hide all keys there or show all of them."""
+    meaningless = structure.any(axis=-1) & ~expected.any(axis=-1)
+    means_nothing = meaningless & (row.all(axis=-1) | ~row.any(axis=-1))
+    return bool(np.array_equal(row[~means_nothing], expected[~means_nothing]))
 
 
 def _explains(structure: Structure, plane: Plane, key_mask: KeyMask | None) -> bool:
-    expected = np.broadcast_to(structure.visible(*plane.visible.shape[1:]), plane.visible.shape)
+    by_position = structure.visible(*plane.visible.shape[1:])
+    expected = np.broadcast_to(by_position, plane.visible.shape)
     if key_mask is not None:
         keys = _keys(key_mask, plane)
         if keys is None:
             return False
         expected = expected & keys[:, None, :]
-    return all(_agree(row, want) for row, want in zip(plane.visible, expected, strict=True))
+    return all(_agree(row, want, by_position) for row, want in zip(plane.visible, expected, strict=True))
 
 
 def _keys(key_mask: KeyMask, plane: Plane) -> Bools | None:
@@ -351,25 +357,40 @@ def _planes(step: Step, scores_of: ScoresOf, runs: Sequence[Probe]) -> list[Plan
 def _wide_planes(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> list[Plane] | Unexplained:
     """The mask with other integers than 0 and 1 in one of the inputs that it is made from.
 
-    Where it is computed with an input, as in (1 - mask) * -1e9, other integers have no meaning: 0 and 1 are presumed.
+    Where it is computed with an input of integers, as in (1 - mask) * -1e9, others than 0 and 1 have no meaning and
+    these two are presumed; a float input may hide a key by half.
     """
     assert step.value is not None
     planes: list[Plane] = []
     far = min(int(bound_of(step.value, probes).length), MAX_LENGTH) + MARGIN
+    named = _named_numbers(step.value)
     for value in cone(step.value):
         if not value.is_graph_input() or value.is_initializer() or value.name is None:
             continue
         if value.dtype is None or value.dtype == ir.DataType.BOOL or len(value.shape or ()) != 2:
             continue
+        presumed = () if value.dtype.is_floating_point() else (ADDS,)
         for kind in WIDE:
-            probe = probes.wide(value.name, kind, far)
+            probe = probes.wide(value.name, kind, far, named)
             scores = scores_of(probe)
             found = Unexplained("") if scores is None else _visible(step, probe, scores)
-            if isinstance(found, Unexplained) and found.reason != ADDS:
+            if isinstance(found, Unexplained) and found.reason not in presumed:
                 return found
             if not isinstance(found, Unexplained):
                 planes.append(Plane(probe, found))
     return planes
+
+
+def _named_numbers(mask: ir.Value) -> tuple[int, ...]:
+    """Integers that a mask compares with, a token of images or the end of a document, say."""
+    found: list[int] = []
+    for value in cone(mask):
+        node = value.producer()
+        for one in node.inputs if node is not None and is_op(node, *COMPARES) else ():
+            held = constant(one)
+            if held is not None and held.size == 1 and held.dtype.kind in "iu":
+                found.append(int(held.reshape(-1)[0]))
+    return tuple(dict.fromkeys(found))[:MAX_NAMED]
 
 
 def _table_keys(mask: ir.Value) -> int:

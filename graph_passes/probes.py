@@ -33,16 +33,22 @@ RANDOM_OPS: Final = frozenset(
 BY_CONTENT: Final = ("NonZero", "Compress")
 
 
-# How one input of integers is filled to see whether it is a mask of 0 and 1: with other small numbers, or with
-# positions that start again, run backwards, and lie far apart.
-Wide = Literal["numbers", "positions"]
+# How one input of numbers is filled to see whether it is a mask of 0 and 1: with other small numbers, with those that the
+# mask names, or with positions that start again, run backwards, and lie far apart.
+Wide = Literal["numbers", "named", "positions"]
 NUMBERS: Final = (1, 2, 0, 3, -1, 1)
+FRACTION: Final = 0.75  # float inputs hold multiples of it
 
 
-def _wide(kind: Wide, batch: int, length: int, far: int) -> npt.NDArray[np.int64]:
+def _wide(kind: Wide, batch: int, length: int, far: int, more: Sequence[int] = ()) -> npt.NDArray[np.int64]:
     at = np.arange(length)
-    if kind == "numbers":
-        return np.stack([np.resize(np.roll(NUMBERS, row), length) for row in range(batch)])
+    if length == 1:
+        return np.asarray(
+            [[far // (row + 2) if kind == "positions" else 2 + 3 * row] for row in range(batch)]
+        )
+    if kind != "positions":
+        given = NUMBERS if kind == "numbers" else (*more, *NUMBERS[:3])
+        return np.stack([np.resize(np.roll(given, row), max(length, 1)) for row in range(batch)])[:, :length]
     rows = [at % max(1, (length + 1) // 2), at * far, at[::-1]]
     return np.stack([rows[row % 3] for row in range(batch)])
 
@@ -99,8 +105,9 @@ class Probe:
 
     def scalar(self, value: ir.Value | None) -> float | None:
         """The number in a one-element value, when known."""
-        data = self.fact(value).data
-        if data is None or data.size != 1 or data.dtype.kind == "b":
+        fact = self.fact(value)
+        data = fact.data
+        if data is None or data.size != 1 or data.dtype.kind == "b" or fact.filled:
             return None
         return float(data.astype(np.float64).reshape(()))
 
@@ -197,7 +204,9 @@ def _fill(value: ir.Value, shape: Shape, at: int, phase: int, flipped: bool) -> 
     if len(shape) != 2 or value.dtype is None:
         return None
     names = [PATTERNS[0 if row + phase == 0 else 1 + (row + at + phase - 1) % 3] for row in range(shape[0])]
-    rows = [pattern_row(name, shape[1]) ^ int(flipped) for name in names]
+    rows = [np.roll(pattern_row(name, shape[1]), at // 3) ^ int(flipped) for name in names]
+    if value.shape is not None and value.shape[1] == 1:  # a number per batch row, not a mask of keys
+        rows = [np.asarray([(row + phase + 1) % 2]) for row in range(shape[0])]
     return np.asarray(np.stack(rows) if rows else np.zeros(shape, np.int64)).astype(value.dtype.numpy())
 
 
@@ -228,6 +237,7 @@ def _run_node(probe: Probe, node: ir.Node, conflicts: Conflicts) -> None:
     may_run = standard(node) and node.op_type not in LEARNED_OPS and node.op_type not in RANDOM_OPS
     knowable = may_run and all(fact.data is not None or fact.knowable for fact in present)
     fixed = may_run and all(fact.constant for fact in present) and bool(present)
+    filled = any(fact.filled for fact in present)
     if knowable and all(fact.data is not None for fact in present):
         shape = shapes[0][0]
         if shape is None and is_op(node, *BY_CONTENT):
@@ -237,7 +247,7 @@ def _run_node(probe: Probe, node: ir.Node, conflicts: Conflicts) -> None:
             if found is not None and len(found) == len(node.outputs):
                 for output, result in zip(node.outputs, found, strict=True):
                     dtype = shapes[0][1] if len(found) == 1 and shapes[0][1] else _dtype_of(result)
-                    probe.facts[output] = Fact(result.shape, dtype, result, constant=fixed)
+                    probe.facts[output] = Fact(result.shape, dtype, result, constant=fixed, filled=filled)
                 return
             probe.failures += 1
             knowable = False
@@ -300,12 +310,12 @@ def run_probe(
     phase: int = 0,
     longer: Mapping[str, int] | None = None,
     flipped: bool = False,
-    wide: Mapping[str, tuple[Wide, int]] | None = None,
+    wide: Mapping[str, tuple[Wide, int, tuple[int, ...]]] | None = None,
 ) -> Probe:
     """Run `graph` once with the given free lengths.
 
     longer: added to the second length of inputs, by name. flipped: 0 for 1 and 1 for 0 in what inputs are filled with.
-    wide: inputs that hold no 0/1 pattern but this, positions so far apart.
+    wide: inputs that hold no 0/1 pattern but this, positions so far apart, and these numbers among the others.
     """
     probe = Probe(free, model.resolve(free), evaluator, phase)
     integer_at = 0
@@ -319,11 +329,13 @@ def run_probe(
         if longer and value.name in longer and value.name is not None:
             shape = (shape[0], shape[1] + longer[value.name], *shape[2:])
         data = _fill(value, shape, integer_at, phase, flipped)
-        if data is not None and wide and value.name in wide and shape[0] > 0:
-            kind, far = wide[value.name]
-            data = _wide(kind, shape[0], shape[1], far).astype(data.dtype)
+        if data is not None and wide and value.name is not None and value.name in wide and shape[0] > 0:
+            kind, far, more = wide[value.name]
+            numbers = _wide(kind, shape[0], shape[1], far, more)
+            is_float = value.dtype is not None and value.dtype.is_floating_point()
+            data = (numbers * FRACTION if is_float else numbers).astype(data.dtype)
         integer_at += data is not None
-        probe.facts[value] = Fact(shape, value.dtype, data)
+        probe.facts[value] = Fact(shape, value.dtype, data, filled=data is not None)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _run_graph(probe, graph, probe.conflicts)

@@ -125,7 +125,7 @@ def _slows(node: ir.Node, probes: ProbeSet) -> float | None:
     if node.op_type in ("Div", "Mod"):
         return max(1.0, float(np.abs(second).max()))
     if node.op_type == "BitShift":
-        return 2.0 ** min(64.0, float(second.max()))
+        return float(2.0 ** min(64.0, float(second.max())))
     if node.op_type == "Pow" and second.min() >= 1:
         return 1.0
     return None

@@ -64,7 +64,7 @@ class ProbeSet:
     probes: tuple[Probe, ...]
     is_flipped: bool = False
     _long: dict[tuple[int, Kind], Probe | None] = field(default_factory=dict)
-    _wide: dict[tuple[str, Wide, int], Probe] = field(default_factory=dict)
+    _wide: dict[tuple[str, Wide, int, tuple[int, ...]], Probe] = field(default_factory=dict)
     _longer: dict[ir.Value, Probe | None] = field(default_factory=dict)
 
     @property
@@ -146,13 +146,14 @@ class ProbeSet:
             self._long[length, grown] = self._run_long(length, grown)
         return self._long[length, grown]
 
-    def wide(self, name: str, kind: Wide, far: int) -> Probe:
-        """The first run with other integers than 0 and 1 in the input `name`."""
-        if (name, kind, far) not in self._wide:
-            self._wide[name, kind, far] = run_probe(
-                self.graph, self.lengths, self.first.free, self.evaluator, wide={name: (kind, far)}
+    def wide(self, name: str, kind: Wide, far: int, more: tuple[int, ...] = ()) -> Probe:
+        """The first run with other numbers than 0 and 1 in the input `name`, `more` among them."""
+        key = name, kind, far, more
+        if key not in self._wide:
+            self._wide[key] = run_probe(
+                self.graph, self.lengths, self.first.free, self.evaluator, wide={name: (kind, far, more)}
             )
-        return self._wide[name, kind, far]
+        return self._wide[key]
 
     def with_longer(self, value: ir.Value) -> Probe | None:
         """The first run with a (batch, length) input that is longer than the others need; None when nodes fail on it.

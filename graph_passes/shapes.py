@@ -31,6 +31,7 @@ class Fact:
     data      its content, when that follows from shapes, constants and the probe's fillings and is small
     knowable  the content could be computed on demand (it is only too large to keep)
     constant  the content does not depend on any graph input
+    filled    the content depends on what an input was filled with
     """
 
     shape: Shape | None = None
@@ -38,6 +39,7 @@ class Fact:
     data: Array | None = None
     knowable: bool = False
     constant: bool = False
+    filled: bool = False
 
 
 UNKNOWN: Final = Fact()

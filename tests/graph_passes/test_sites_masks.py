@@ -100,8 +100,8 @@ def test_numbers_that_hide_are_no_lengths(number: float, form: str) -> None:
     """BERT's arithmetic. Read as a length, 1e9 would ask for a trial run of a billion keys."""
 
     def mask(graph: Graph, scores: str) -> str:
-        name = graph.input("attention_mask", np.float32, ["batch", "keys"])
-        wide = graph.unsqueeze(name, 1, 2)
+        name = graph.input("attention_mask", np.int64, ["batch", "keys"])
+        wide = graph.cast(graph.unsqueeze(name, 1, 2), np.float32)
         if form == "(1 - mask) * -number":
             low = graph.constant(-number, np.float32)
             return masks.add(
@@ -111,9 +111,23 @@ def test_numbers_that_hide_are_no_lengths(number: float, form: str) -> None:
         return masks.add(graph, scores, graph.op("Sub", graph.op("Mul", wide, high), high))
 
     model = one_attention(SIZES, Style(mask=mask)).model()
-    given = feeds(SIZES) | {"attention_mask": key_masks().astype(np.float32)}
+    given = feeds(SIZES) | {"attention_mask": key_masks()}
     _, report = check_fused(model, given)
     assert report.sites[0].mask == ("key mask",)
+
+
+def test_a_float_mask_may_hide_by_half() -> None:
+    """The same arithmetic on a float input can add -1 to a score; it stays a bias."""
+
+    def mask(graph: Graph, scores: str) -> str:
+        name = graph.input("attention_mask", np.float32, ["batch", "keys"])
+        missing = graph.op("Sub", graph.constant(1, np.float32), graph.unsqueeze(name, 1, 2))
+        return masks.add(graph, scores, graph.op("Mul", missing, graph.constant(-1e4, np.float32)))
+
+    model = one_attention(SIZES, Style(mask=mask)).model()
+    soft = np.where(key_masks() == 1, np.float32(1), np.float32(0.9999))
+    _, report = check_fused(model, feeds(SIZES) | {"attention_mask": soft})
+    assert report.sites[0].mask == ("bias",)
 
 
 @pytest.mark.parametrize("where_first", [True, False])
