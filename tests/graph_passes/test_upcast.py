@@ -83,6 +83,20 @@ def test_the_same_numbers_as_in_float(form: str) -> None:
     np.testing.assert_array_equal(got["output"], wanted["output"])
 
 
+def test_every_bfloat16_keeps_its_value() -> None:
+    """All 65,536 of them; NaN stays NaN."""
+    graph = Graph()
+    patterns = np.arange(1 << 16, dtype=np.uint16)
+    table = graph.constant(patterns.view(bfloat16), bfloat16, name="table")
+    graph.op("Gather", table, graph.input("at", np.int64, ["n"]), name="y")
+    graph.output("y", bfloat16, ["n"])
+    got = arrays(upcast(graph.model()))["table"]
+    wanted = (patterns.astype(np.uint32) << 16).view(np.float32)
+    number = ~np.isnan(wanted)
+    np.testing.assert_array_equal(got.view(np.uint32)[number], wanted.view(np.uint32)[number])
+    assert np.isnan(got[~number]).all()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_other_types_stay(dtype: Any) -> None:
     """The CPU provider runs float16 itself."""
