@@ -21,24 +21,23 @@ from .data_files import ExternalData, kind, why
 from .errors import ModelFileError
 
 PROTOBUF_LIMIT: Final = (1 << 31) - 1
+LOST: Final = "ai.zyfa.lost"  # in the model's meta: what a writer of dense tensors leaves out
 
 
 def load(path: str | os.PathLike[str]) -> ir.Model:
     """Read an ONNX model; external data is checked to be there and is not read.
 
-    Raises ModelFileError: no such file, no ONNX model, truncated, holds what could not be written back, or external data
-    is missing, too short or outside the model's folder.
+    Raises ModelFileError: no such file, no ONNX model, truncated, or external data is missing, too short or outside the
+    model's folder.
     """
     file = Path(path)
     proto = _parse(file, _content(file))
-    lost = _unwritable(proto)
-    if lost:
-        raise ModelFileError(f"{file}: expected a model for inference in dense tensors, got {lost}")
     try:
         model = ir.serde.deserialize_model(proto)
     except Exception as error:  # onnx_ir passes on whatever a malformed field raises
         raise ModelFileError(f"{file}: the model is malformed: {_first_line(_origin(error))}") from error
     data_files.settle(file, model)
+    model.meta[LOST] = _unwritable(proto)
     return model
 
 
@@ -92,9 +91,12 @@ def check_target(
 ) -> None:
     """Refuse what `save` could not write, or only over its own `source`, before any work is done for it.
 
-    Raises ModelFileError: the folder is missing, or the target is a folder, a device, the source or its external data.
+    Raises ModelFileError: the folder is missing, the target is a folder, a device, the source or its external data, or the
+    model was read with parts that cannot be written back.
     """
     file = Path(path)
+    if model.meta.get(LOST):
+        raise ModelFileError(f"{file}: cannot be written: {model.meta[LOST]} of the model would be lost")
     if not file.parent.is_dir():
         got = "a file" if file.parent.exists() else "none"
         raise ModelFileError(f"{file}: expected an existing folder {file.parent}, got {got}")

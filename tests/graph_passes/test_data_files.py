@@ -191,8 +191,9 @@ def test_data_in_a_folder_of_its_own(tmp_path: Path) -> None:
     check_runs(source, target)
 
 
-def test_a_model_cache_of_symbolic_links(tmp_path: Path) -> None:
-    """Model and data are links to blobs under other names; a fused copy is made of plain files."""
+@pytest.mark.parametrize("how", ["copy", "hardlink"])
+def test_a_model_cache_of_symbolic_links(how: str, tmp_path: Path) -> None:
+    """Model and data are links to blobs under other names; the fused model is made of plain files."""
     blobs = write(tmp_path / "blobs" / PATH)
     snapshot, out = tmp_path / "snapshot", tmp_path / "out"
     for folder in (snapshot, out):
@@ -200,8 +201,9 @@ def test_a_model_cache_of_symbolic_links(tmp_path: Path) -> None:
     for name in (PATH, DATA):
         blobs.with_name(name).rename(blobs.with_name(f"hash-of-{name}"))
         (snapshot / name).symlink_to(blobs.with_name(f"hash-of-{name}"))
-    fuse(snapshot / PATH, out / PATH)
+    fuse(snapshot / PATH, out / PATH, external_data=how)
     assert not (out / DATA).is_symlink()
+    assert (out / DATA).samefile(snapshot / DATA) == (how == "hardlink")
     check_runs(write(tmp_path / "plain" / PATH), out / PATH)
 
 
