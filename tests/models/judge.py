@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import onnx
 import onnx_ir as ir
+from graph_passes.running import FP32, fused_session, original_session
 from numpy.typing import NDArray
 from zyfa_ort.graph_passes.pipeline import fuse_model
 from zyfa_ort.graph_passes.upcast import upcast_bfloat16
