@@ -6,6 +6,7 @@ it is read like a decomposed site, and what the node says itself (causal rule, w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -46,9 +47,14 @@ def _decide(node: ir.Node, reading: Reading, where: str, probes: ProbeSet) -> Fu
         return Obstacle(
             node, f"head counts: expected key heads that divide query heads, got {kv_heads} and {heads}"
         )
-    tensors = ((reading.query, heads), (reading.key, kv_heads), (reading.value, kv_heads))
-    ways = [_ways(value, own, heads, probes) for value, own in tensors]
-    if reading.past is not None:  # the past has the node's own key heads
+    has_past = reading.past is not None  # new keys go into the cache as they come
+    tensors = (
+        (reading.query, heads, True),
+        (reading.key, kv_heads, not has_past),
+        (reading.value, kv_heads, False),
+    )
+    ways = [_ways(value, own, heads, probes, scales) for value, own, scales in tensors]
+    if has_past:  # the past has the node's own key heads
         ways[1:] = [[one for one in found if one.heads == kv_heads] for found in ways[1:]]
     output = node.outputs[0]
     packed = len(probes.first_shape(output) or ()) == 3
@@ -71,7 +77,10 @@ def _decide(node: ir.Node, reading: Reading, where: str, probes: ProbeSet) -> Fu
     problem = masking_obstacle(masking, lambda step: scores, node, operands.query, probes)
     if problem is not None:
         return problem
-    scale = None if reading.scale is None else usual_or(reading.scale, 0.0, operands.query.head_dim)
+    factors = (operands.query, operands.key.new)
+    scale = 1.0 / math.sqrt(operands.query.head_dim) if reading.scale is None else reading.scale
+    scale *= factors[0].scale * factors[1].scale
+    scale_or_usual = usual_or(scale, factors[0].slack + factors[1].slack, operands.query.head_dim)
     past, presents = reading.past, reading.presents
     key, value = operands.key.cache, operands.value.cache
     if past is None and key is not None and value is not None:  # the Concats before the node
@@ -83,7 +92,7 @@ def _decide(node: ir.Node, reading: Reading, where: str, probes: ProbeSet) -> Fu
         operands,
         masking,
         scores,
-        scale,
+        scale_or_usual,
         reading.softcap,
         reading.sinks,
         past,
@@ -93,14 +102,16 @@ def _decide(node: ir.Node, reading: Reading, where: str, probes: ProbeSet) -> Fu
     )
 
 
-def _ways(value: ir.Value, own_heads: int, query_heads: int, probes: ProbeSet) -> list[Candidate]:
+def _ways(
+    value: ir.Value, own_heads: int, query_heads: int, probes: ProbeSet, scales: bool
+) -> list[Candidate]:
     """Candidates for an input with `own_heads` heads, each of which serves a block of query heads."""
 
     def lead(probe: Probe) -> Shape | None:
         shape = probe.shape(value)
         return None if shape is None else (shape[0], own_heads)
 
-    found = candidates(value, _place(own_heads), lead, probes, scales=False)
+    found = candidates(value, _place(own_heads), lead, probes, scales)
     return [replace(one, repeat=query_heads // one.heads) for one in found]
 
 

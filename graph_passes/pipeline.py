@@ -27,6 +27,7 @@ from .report import FuseOptions, FuseReport, SiteOptions, SiteReport
 from .scenarios import ProbeSet, make_probes
 from .schema import DOMAIN, VERSION
 from .sites import AttentionNode, Declined, Found, Site, find_sites
+from .sweep import in_order
 from .values import label
 
 __all__ = ["FuseOptions", "FuseReport", "SiteOptions", "SiteReport", "fuse_model", "inspect_model"]
@@ -135,6 +136,11 @@ def fuse(run: Run) -> None:
             name, fmt = run.node_names[at], run.formats[at][0]
             rewrite(decision, fmt, name, builder, run.probes, explicit_scale=run.options.portable)
             run.modified = True
+    for graph in run.model.graphs():
+        if run.modified and not in_order(
+            graph
+        ):  # two sites share a mask, and the second one's node comes first
+            graph.sort()
 
 
 def import_domain(run: Run) -> None:

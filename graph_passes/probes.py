@@ -310,11 +310,13 @@ def run_probe(
     phase: int = 0,
     longer: Mapping[str, int] | None = None,
     flipped: bool = False,
+    leads: Mapping[str, int] | None = None,
     wide: Mapping[str, tuple[Wide, int, tuple[int, ...]]] | None = None,
 ) -> Probe:
     """Run `graph` once with the given free lengths.
 
     longer: added to the second length of inputs, by name. flipped: 0 for 1 and 1 for 0 in what inputs are filled with.
+    leads: first lengths by their symbols, instead of the batch.
     wide: inputs that hold no 0/1 pattern but this, positions so far apart, and these numbers among the others.
     """
     probe = Probe(free, model.resolve(free), evaluator, phase)
@@ -326,6 +328,8 @@ def run_probe(
             dim if isinstance(dim, int) else probe.lengths[model.dims[value.name or "", axis]]
             for axis, dim in enumerate(value.shape)
         )
+        if leads and len(shape) > 1 and not isinstance(value.shape[0], int):
+            shape = (leads.get(value.shape[0].value or "", shape[0]), *shape[1:])
         if longer and value.name in longer and value.name is not None:
             shape = (shape[0], shape[1] + longer[value.name], *shape[2:])
         data = _fill(value, shape, integer_at, phase, flipped)

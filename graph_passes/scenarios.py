@@ -15,6 +15,8 @@ from .probes import Probe, Wide, run_probe
 from .shapes import Conflict, Shape
 
 MAX_ROUNDS: Final = 12
+MAX_LEADS: Final = 4
+OTHER_LEAD: Final = 7  # no multiple of the batch, so that no Reshape hides it
 LONGER_BY: Final = 3
 # Lengths at which a number that is computed from lengths must still be the same.
 FAR: Final = (200, 1 << 16)
@@ -209,7 +211,29 @@ def make_probes(graph: ir.Graph, opset: int) -> ProbeSet:
         free = _assign(model, scenario)
         if all(free != other.free for other in probes):
             probes.append(run_probe(graph, model, free, evaluator))
+    probes += _other_leads(graph, model, evaluator, probe)
     return ProbeSet(graph, opset, model, evaluator, tuple(probes))
+
+
+def _other_leads(graph: ir.Graph, model: LengthModel, evaluator: Evaluator, first: Probe) -> list[Probe]:
+    """Runs in which one symbol of first axes is no batch length, as far as the graph takes that: torch's own attention
+    has (S, B, E) inputs, with the lengths of queries and keys in front."""
+    runs: list[Probe] = []
+    symbols = [symbol for symbol, name in model.symbols.items() if name == "batch"]
+    for symbol in symbols[:MAX_LEADS] if len(symbols) > 1 else ():
+        run = run_probe(graph, model, first.free, evaluator, leads={symbol: OTHER_LEAD})
+        if (
+            run.failures <= first.failures
+            and len(run.conflicts) <= len(first.conflicts)
+            and _knows(run, first)
+        ):
+            runs.append(run)
+    return runs
+
+
+def _knows(run: Probe, first: Probe) -> bool:
+    """Whether every shape that is known in `first` is known in `run`: a Reshape that does not fit leaves it open."""
+    return all(run.shape(value) is not None for value, fact in first.facts.items() if fact.shape is not None)
 
 
 def _settle(graph: ir.Graph, model: LengthModel, evaluator: Evaluator) -> Probe:

@@ -219,6 +219,11 @@ def _nbits(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[S
     return [None if shape is None else (*shape[:-1], attribute_int(node, "N", 0))]
 
 
+def _note_batches(node: ir.Node, query: Shape, key: Shape, conflicts: Conflicts) -> None:
+    if query[0] != key[0]:
+        conflicts.append(Conflict(node, *sorted((query[0], key[0]))))
+
+
 def _note_lengths(
     node: ir.Node, facts: Sequence[Fact], new: int, past: int, masks: Sequence[int], conflicts: Conflicts
 ) -> None:
@@ -236,6 +241,7 @@ def _multi_head(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> l
     query, value = facts[0].shape, facts[2].shape if len(facts) > 2 else None
     if query is None or value is None or len(query) != 3:
         return [None]  # Q, K and V packed in one tensor of rank 5 are left out
+    _note_batches(node, query, value, conflicts)
     _note_lengths(node, facts, value[-2], 6, (4, 5), conflicts)
     return [(*query[:2], value[2] if len(value) == 3 else value[1] * value[3])]
 
@@ -272,6 +278,7 @@ def _attention(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> li
     past = facts[4].shape if len(facts) > 4 else None
     if query is None or key is None or value is None:
         return [None]
+    _note_batches(node, query, key, conflicts)
     keys = key[-2] + (past[-2] if past else 0)
     if mask and mask[-1] not in (1, keys):
         conflicts.append(Conflict(node, *sorted((mask[-1], keys))))

@@ -32,6 +32,18 @@ def _let_go(node: ir.Node) -> None:
                 _let_go(inner)
 
 
+def in_order(graph: ir.Graph) -> bool:
+    """Whether every node comes after those that make what it reads."""
+    done: set[ir.Node] = set()
+    for node in graph:
+        for value in _outer_inputs(node):
+            producer = None if value is None else value.producer()
+            if producer is not None and producer.graph is graph and producer not in done:
+                return False
+        done.add(node)
+    return True
+
+
 def remove_dead(candidates: Iterable[ir.Node]) -> int:
     """Remove those `candidates` that nobody reads, then whatever only they read. Returns the number of nodes.
 
