@@ -211,7 +211,9 @@ def _is_dense(links: Sequence[Link], at: int, probe: Probe) -> bool:
     if shape is None or own is None or 0 in shape:
         return shape == own
     view = view_down(links, at, probe)
-    return view is not None and [merged(dim) for dim in view.dims] == [merged(dim) for dim in dense(shape).dims]
+    return view is not None and [merged(dim) for dim in view.dims] == [
+        merged(dim) for dim in dense(shape).dims
+    ]
 
 
 @dataclass(frozen=True)

@@ -319,7 +319,7 @@ def run_probe(
         if longer and value.name in longer and value.name is not None:
             shape = (shape[0], shape[1] + longer[value.name], *shape[2:])
         data = _fill(value, shape, integer_at, phase, flipped)
-        if data is not None and wide and value.name in wide and shape[0] > 0:
+        if data is not None and wide and value.name is not None and value.name in wide and shape[0] > 0:
             kind, far = wide[value.name]
             data = _wide(kind, shape[0], shape[1], far).astype(data.dtype)
         integer_at += data is not None

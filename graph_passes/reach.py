@@ -29,11 +29,11 @@ STRAIGHT: Final = frozenset(
     | {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or", "Xor", "Not", "IsNaN"}
     | {"IsInf", "ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd", "Shape", "Size", "Sum", "Relu", "OneHot"}
 )
-# Whole numbers beyond these are not exact any more, or wrap.
+# Whole numbers are not exact any more (floats) or begin again (integers) from here on.
 EXACT_TO: Final = {
-    ir.DataType.INT8: 128,
+    ir.DataType.INT8: 256,
     ir.DataType.UINT8: 256,
-    ir.DataType.INT16: 1 << 15,
+    ir.DataType.INT16: 1 << 16,
     ir.DataType.UINT16: 1 << 16,
     ir.DataType.FLOAT16: 2048,
     ir.DataType.BFLOAT16: 256,
@@ -125,7 +125,7 @@ def _slows(node: ir.Node, probes: ProbeSet) -> float | None:
     if node.op_type in ("Div", "Mod"):
         return max(1.0, float(np.abs(second).max()))
     if node.op_type == "BitShift":
-        return 2.0 ** min(64.0, float(second.max()))
+        return float(2.0 ** min(64.0, float(second.max())))
     if node.op_type == "Pow" and second.min() >= 1:
         return 1.0
     return None

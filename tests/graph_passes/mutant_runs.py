@@ -18,8 +18,9 @@ from zyfa_ort.graph_passes.report import FuseReport
 import zyfa_ort
 from graph_passes.graph import Array
 from graph_passes.mutant_edits import proto
-from graph_passes.mutant_masks import TWISTS
-from graph_passes.mutant_plans import HEAD_DIM, SEEN, Plan
+from graph_passes.mutant_plans import HEAD_DIM, Plan
+from graph_passes.mutant_twists import TWISTS
+from graph_passes.mutant_writing import SEEN
 from graph_passes.mutants import Mutant
 from graph_passes.running import (
     Feeds,
@@ -198,7 +199,10 @@ def _check_numbers(mutant: Mutant, model: onnx.ModelProto, after: onnx.ModelProt
     original = original_session(model) if mutant.wrapped else None
     for seed, at in enumerate(lengths(mutant)):
         given = feeds(mutant, at, seed)
-        seen = _run(oracle, {name: array for name, array in given.items() if name != "first"} if mutant.wrapped else given)
+        seen = _run(
+            oracle,
+            {name: array for name, array in given.items() if name != "first"} if mutant.wrapped else given,
+        )
         wanted = seen if original is None else _run(original, given)
         rows = rows_with_keys(seen[SCORES])
         got = _run(fused, given)

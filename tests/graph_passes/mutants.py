@@ -15,9 +15,13 @@ from numpy.random import Generator
 
 from graph_passes import mutant_masks as masks
 from graph_passes.graph import Graph
-from graph_passes.mutant_edits import EDITS, KEEPING, WRAPS, Editor
+from graph_passes.mutant_edits import EDITS, KEEPING, Editor
 from graph_passes.mutant_masks import Mask
-from graph_passes.mutant_plans import OTHER_PRODUCTS, PRODUCTS, REPEATS, SCALES, SOURCES, Plan, write
+from graph_passes.mutant_operands import OTHER_PRODUCTS, PRODUCTS, REPEATS, SOURCES
+from graph_passes.mutant_plans import SCALES, Plan
+from graph_passes.mutant_twists import TWISTS
+from graph_passes.mutant_wraps import WRAPS
+from graph_passes.mutant_writing import write
 
 PADDED: Final = Mask(padding=True)
 BASES: Final[dict[str, Plan]] = {
@@ -50,8 +54,12 @@ BASES: Final[dict[str, Plan]] = {
     "two sites": Plan(sites=2, mask=replace(PADDED, apply="add visible")),
     "cross": Plan(cross=True, mask=None, kv_heads=2),
     "cross, padded": Plan(cross=True, mask=Mask("none", padding=True)),
-    "torchscript": Plan(scale_at="root", guard=0.0, kv_heads=2, opset=17, constants_as_nodes=True, mask=PADDED),
-    "dynamo": Plan(scale_at="both", guard=0.0, product="two", kv_heads=2, mask=replace(PADDED, number=-np.inf)),
+    "torchscript": Plan(
+        scale_at="root", guard=0.0, kv_heads=2, opset=17, constants_as_nodes=True, mask=PADDED
+    ),
+    "dynamo": Plan(
+        scale_at="both", guard=0.0, product="two", kv_heads=2, mask=replace(PADDED, number=-np.inf)
+    ),
     "packed": Plan(source="split", scale_at="query", mask=Mask(apply="where")),
     "gpt": Plan(source="gemm", mask=Mask(after="trilu", apply="where visible", padding=True), meet="steps"),
 }
@@ -150,7 +158,9 @@ def _scale_off(plan: Plan, rng: Generator) -> Plan:
 
 
 def _other_repeat(field: str, name: str) -> Rewrite:
-    return lambda plan, rng: replace(plan, kv_heads=2, **{field: name, "repeat_values": "expand"} if field == "repeat" else {field: name})
+    return lambda plan, rng: replace(
+        plan, kv_heads=2, **{field: name, "repeat_values": "expand"} if field == "repeat" else {field: name}
+    )
 
 
 def _past(order: str) -> Rewrite:
@@ -209,7 +219,7 @@ HOSTILE: Final[dict[str, Rewrite]] = {
         f"exists: {name}": _masks(padding=True, exists=name, mask_dtype=np.int64)
         for name in masks.EXISTS_OTHERWISE
     },
-    **{name: _twisted(name) for name in masks.TWISTS},
+    **{name: _twisted(name) for name in TWISTS},
 }
 
 
@@ -332,6 +342,8 @@ def tamed(mutant: Mutant) -> Mutant:
     if mask is not None:
         exists = mask.exists if mask.exists in masks.EXISTS else "cast"
         rule = "causal" if mask.rule == "twist" else mask.rule
-        mask = replace(mask, rule=rule, twist="", shift=0, exists=exists, window=5, number=masks.mask_builders.LOWEST)
+        mask = replace(
+            mask, rule=rule, twist="", shift=0, exists=exists, window=5, number=masks.mask_builders.LOWEST
+        )
     graph = write(replace(plan, **usual, mask=mask))
     return replace(mutant, plain=graph, graph=graph)

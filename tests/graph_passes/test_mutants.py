@@ -11,8 +11,9 @@ from typing import Final
 
 import pytest
 
-from graph_passes.mutant_edits import EDITS, KEEPING, WRAPS
+from graph_passes.mutant_edits import EDITS, KEEPING
 from graph_passes.mutant_runs import Verdict, check, reveals
+from graph_passes.mutant_wraps import WRAPS
 from graph_passes.mutants import BASES, HOSTILE, REWRITES, Mutant, of_names, of_number, tamed
 
 QUICK: Final = 120
@@ -58,7 +59,9 @@ def _singles(names: tuple[str, ...]) -> list[object]:
     """Each mutation on one base in the quick run, on every base in the slow one."""
     bases = list(BASES)
     return [
-        pytest.param(base, name, marks=() if at % len(bases) == place else pytest.mark.slow, id=f"{base}-{name}")
+        pytest.param(
+            base, name, marks=() if at % len(bases) == place else pytest.mark.slow, id=f"{base}-{name}"
+        )
         for at, name in enumerate(names)
         for place, base in enumerate(bases)
     ]
@@ -111,7 +114,13 @@ def test_share_of_fused_mutants(total: int) -> None:
     why: Counter[str] = Counter()
     for number in range(total):
         mutant, found = verdict(number)
-        kind = "hostile" if mutant.hostile else "wanted or wrapped" if mutant.kept or mutant.wrapped else "harmless"
+        kind = (
+            "hostile"
+            if mutant.hostile
+            else "wanted or wrapped"
+            if mutant.kept or mutant.wrapped
+            else "harmless"
+        )
         kinds[f"{kind}, {'declined' if found.reasons else 'fused'}"] += 1
         if kind == "harmless":
             why.update(set(found.reasons))
