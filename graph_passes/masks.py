@@ -307,7 +307,9 @@ def _far_planes(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> list[Plane
         many_keys = _far_plane(step, scores_of, probes, bound, "past")
         if isinstance(many_keys, Unexplained):
             return many_keys
-        many_queries = _far_plane(step, scores_of, probes, bound, "tokens") if "past" in kinds else many_keys
+        many_queries = (
+            _far_plane(step, scores_of, probes, bound, "tokens") if {"past", "tokens"} <= kinds else many_keys
+        )
         planes += [one for one in (many_keys, many_queries) if isinstance(one, Plane)]
     shape = probes.first_shape(step.value) or ()
     if "batch" in kinds and len(shape) > 2 and shape[0] > 1 and bound.length >= shape[0]:

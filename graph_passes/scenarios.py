@@ -184,8 +184,8 @@ class ProbeSet:
         kinds = self.lengths.kinds
         free = self.lengths.free
         grown = [name for name in free if kinds[name] == kind]
-        if kind == "past" and not grown:
-            grown = [name for name in free if kinds[name] == "tokens"]
+        if not grown and kind != "batch":
+            grown = [name for name in free if kinds[name] != "batch"]
         if not grown:
             return None
         numbers = {name: 1 if kinds[name] == "batch" else 3 + at for at, name in enumerate(free)}
@@ -200,6 +200,9 @@ def make_probes(graph: ir.Graph, opset: int) -> ProbeSet:
     if probe.failures:
         model, probe = _guess_totals(graph, model, evaluator, probe)
     probes = [probe, *(run_probe(graph, model, probe.free, evaluator, phase) for phase in (1, 2))]
+    # Padding that all batch rows have in common: what is reduced over the batch shows only then.
+    alone = {name: 1 if model.kinds[name] == "batch" else number for name, number in probe.free.items()}
+    probes.append(run_probe(graph, model, alone, evaluator, phase=1))
     for scenario in SCENARIOS:
         free = _assign(model, scenario)
         if all(free != other.free for other in probes):

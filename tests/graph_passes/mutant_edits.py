@@ -160,9 +160,14 @@ def reshape_pair(edit: Editor) -> bool:
     """To one axis and back."""
 
     def write(graph: Graph, name: str, rank: int) -> str:
-        return graph.op("Reshape", graph.reshape(name, -1), graph.op("Shape", name))
+        return _reshaped_back(graph, graph.reshape(name, -1), name)
 
-    return _insert(edit, lambda kind, rank: rank > 1, write)
+    return edit.graph.opset >= 14 and _insert(edit, lambda kind, rank: rank > 1, write)
+
+
+def _reshaped_back(graph: Graph, value: str, original: str) -> str:
+    """In the shape of `original`, zero lengths (an empty past) included."""
+    return graph.op("Reshape", value, graph.op("Shape", original), allowzero=1)
 
 
 def merge_first_axes(edit: Editor) -> bool:
@@ -171,10 +176,11 @@ def merge_first_axes(edit: Editor) -> bool:
     def write(graph: Graph, name: str, rank: int) -> str:
         shape = graph.op("Shape", name)
         rest = graph.op("Slice", shape, graph.integers(2), graph.integers(rank), graph.integers(0))
-        flat = graph.op("Reshape", name, graph.op("Concat", graph.integers(-1), rest, axis=0))
-        return graph.op("Reshape", flat, shape)
+        first = graph.op("Slice", shape, graph.integers(0), graph.integers(2), graph.integers(0))
+        target = graph.op("Concat", graph.op("ReduceProd", first), rest, axis=0)
+        return _reshaped_back(graph, graph.op("Reshape", name, target, allowzero=1), name)
 
-    return _insert(edit, lambda kind, rank: rank > 2, write)
+    return edit.graph.opset >= 14 and _insert(edit, lambda kind, rank: rank > 2, write)
 
 
 def transpose_pair(edit: Editor) -> bool:
