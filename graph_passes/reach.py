@@ -110,7 +110,7 @@ def _bound(value: ir.Value, known: dict[ir.Value, Bound], probes: ProbeSet) -> B
 
 def _slows(node: ir.Node, probes: ProbeSet) -> float | None:
     """How many times slower positions move after `node`; None when that cannot be told."""
-    if not standard(node):
+    if not standard(node) or _at_one_length(node, probes):
         return None
     if node.op_type in STRAIGHT:
         return 1.0
@@ -139,6 +139,13 @@ def _rounds_from(node: ir.Node, probes: ProbeSet) -> float:
     data = probes.first.resolve(node.inputs[0]) if node.op_type != "Range" and node.inputs[0] else None
     plain = data is not None and (data.size == 0 or data.dtype.kind == "b" or bool(np.abs(data).max() <= 1))
     return 0.0 if plain else float(limit)
+
+
+def _at_one_length(node: ir.Node, probes: ProbeSet) -> bool:
+    """A length compared with a number (1 is usual: it broadcasts), or its rest after a division: no run is sure to meet it."""
+    if not is_op(node, "Equal", "Mod") or not probes.one_element(node.outputs[0]):
+        return False
+    return any(_written(node, at, probes) >= 2 for at in range(len(node.inputs)))
 
 
 def _counts(node: ir.Node, probes: ProbeSet) -> bool:

@@ -139,13 +139,17 @@ class ProbeSet:
         return self._pairs(before, after, lambda one, other: other == (*one[:-1], one[-1] - 1))
 
     def long(self, length: int, grown: Kind = "past") -> Probe | None:
-        """A run whose lengths of one kind exceed `length`; None when there are none.
+        """A run whose lengths of one kind exceed `length`; of the other where a model has lengths of one kind only; None
+        when it has none.
 
         With "past" there are more keys than that, and few queries where the model has a past.
         """
-        if (length, grown) not in self._long:
-            self._long[length, grown] = self._run_long(length, grown)
-        return self._long[length, grown]
+        kinds = {self.lengths.kinds[name] for name in self.lengths.free}
+        other: Kind = "past" if grown == "tokens" else "tokens"
+        kind = grown if grown in kinds or grown == "batch" else other
+        if (length, kind) not in self._long:
+            self._long[length, kind] = self._run_long(length, kind)
+        return self._long[length, kind]
 
     def wide(self, name: str, kind: Wide, far: int) -> Probe:
         """The first run with other integers than 0 and 1 in the input `name`."""
@@ -184,8 +188,6 @@ class ProbeSet:
         kinds = self.lengths.kinds
         free = self.lengths.free
         grown = [name for name in free if kinds[name] == kind]
-        if not grown and kind != "batch":
-            grown = [name for name in free if kinds[name] != "batch"]
         if not grown:
             return None
         numbers = {name: 1 if kinds[name] == "batch" else 3 + at for at, name in enumerate(free)}

@@ -116,6 +116,15 @@ def _longer(at: Place, axis: int, number: int) -> str:
     return _first_key(at, at.op("Greater", length, at.graph.constant(number, np.int64)))
 
 
+def _when_length(at: Place, op_type: str, number: int) -> str:
+    """Key 0 hidden at a length of its own, or at every so many."""
+    length = at.graph.scalar_length(at.scores, -1)
+    held = at.graph.constant(number, np.int64)
+    if op_type == "Equal":
+        return _first_key(at, at.op("Equal", length, held))
+    return _first_key(at, at.op("Not", at.graph.cast(at.op("Mod", length, held), np.bool_)))
+
+
 def _index(at: Place, axis: int, wide: int) -> str:
     """0, 1, ... along an axis of the scores, `wide` axes before the keys."""
     axes = [number for number in range(4) if number != 3 - wide]
@@ -172,11 +181,15 @@ def _stored(at: Place, length: int, odd: tuple[int, int]) -> str:
 
 @dataclass(frozen=True)
 class Twist:
-    """Keys that are hidden as well. `reach`: a length at which it shows; `batch`: a batch at which it does."""
+    """Keys that are hidden as well, or with `alone` instead of those after the query.
+
+    reach: a length at which it shows. batch: a batch at which it does.
+    """
 
     write: Callable[[Place], str]
     reach: int = 20
     batch: int = 3
+    alone: bool = False
     opset: int = 13
 
 
@@ -209,7 +222,14 @@ TWISTS: Final[dict[str, Twist]] = {
     "positions of the caller": Twist(lambda at: _positions(at, 1000)),
     "window of the caller's positions": Twist(lambda at: _positions(at, 64), 80),
     "dilated": Twist(_dilated),
-    "a table with one odd element": Twist(lambda at: _stored(at, 110, (50, 20)), 70),
-    "a table odd near its end": Twist(lambda at: _stored(at, 110, (101, 2)), 105),
-    "a table odd above its diagonal": Twist(lambda at: _stored(at, 110, (98, 102)), 105),
+    "exactly 50 keys": Twist(lambda at: _when_length(at, "Equal", 50), 50),
+    "every seventh length": Twist(lambda at: _when_length(at, "Mod", 7), 49),
+    # Division rounds towards zero: -3..3 are all 0.
+    "divided distances": Twist(
+        lambda at: at.op("Not", at.op("Equal", at.op("Div", at.distance(), at.number(4)), at.number(0))),
+        alone=True,
+    ),
+    "a table with one odd element": Twist(lambda at: _stored(at, 110, (50, 20)), 70, alone=True),
+    "a table odd near its end": Twist(lambda at: _stored(at, 110, (101, 2)), 105, alone=True),
+    "a table odd above its diagonal": Twist(lambda at: _stored(at, 110, (98, 102)), 105, alone=True),
 }

@@ -147,7 +147,7 @@ def _masks(**fields: Any) -> Rewrite:
 
 
 def _twisted(name: str) -> Rewrite:
-    rule = "twist" if name.startswith("a table") else "causal"
+    rule = "twist" if TWISTS[name].alone else "causal"
     return lambda plan, rng: replace(
         plan, mask=replace(plan.mask or Mask(), rule=rule, twist=name), cross=False
     )
