@@ -128,7 +128,8 @@ def _when_length(at: Place, op_type: str, number: int) -> str:
 def _index(at: Place, axis: int, wide: int) -> str:
     """0, 1, ... along an axis of the scores, `wide` axes before the keys."""
     axes = [number for number in range(4) if number != 3 - wide]
-    return at.graph.unsqueeze(at.graph.range(at.graph.scalar_length(at.scores, axis)), *axes)
+    number = at.graph.range(at.graph.scalar_length(at.scores, axis))
+    return at.graph.unsqueeze(at.graph.cast(number, at.dtype), *axes)
 
 
 def _later_batch(at: Place) -> str:
@@ -137,12 +138,12 @@ def _later_batch(at: Place) -> str:
 
 
 def _fifth_batch(at: Place) -> str:
-    return _first_key(at, at.op("GreaterOrEqual", _index(at, 0, 3), at.graph.constant(4, np.int64)))
+    return _first_key(at, at.op("GreaterOrEqual", _index(at, 0, 3), at.number(4)))
 
 
 def _one_head(at: Place, last: bool) -> str:
     """Everything (or all but the own key) hidden from one head."""
-    head = at.op("Equal", _index(at, 1, 2), at.graph.constant(1, np.int64))
+    head = at.op("Equal", _index(at, 1, 2), at.number(1))
     return at.op("And", head, at.op("Not", at.op("Equal", at.key, at.row)) if last else head)
 
 
