@@ -72,6 +72,15 @@ def _unsqueeze(node: ir.Node, inputs: Sequence[Array]) -> Array | None:
     return np.expand_dims(inputs[0], tuple(int(axis) for axis in inputs[1].reshape(-1)))
 
 
+def _div(node: ir.Node, inputs: Sequence[Array]) -> Array | None:
+    """Integers round towards zero; the reference of older onnx rounds down."""
+    left, right = inputs
+    if left.dtype.kind not in "iu" or not np.all(right):
+        return None
+    quotient = np.abs(left) // np.abs(right)
+    return np.asarray(np.sign(left) * np.sign(right) * quotient, left.dtype)
+
+
 def _identity(node: ir.Node, inputs: Sequence[Array]) -> Array | None:
     return inputs[0]
 
@@ -87,6 +96,7 @@ DIRECT: Final[dict[str, Direct]] = {
     "Add": _same_kind(np.add),
     "Sub": _same_kind(np.subtract),
     "Mul": _same_kind(np.multiply),
+    "Div": _div,
     "And": _compare(np.logical_and),
     "Or": _compare(np.logical_or),
     "Equal": _compare(np.equal),

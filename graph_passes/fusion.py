@@ -90,8 +90,6 @@ def decide(site: Site, probes: ProbeSet) -> Fusion | Declined:
     operands = of_products(site.scores.product, site.values, probes)
     if isinstance(operands, Obstacle):
         return decline(operands)
-    if not _same_rows(site, probes):
-        return decline(Obstacle(site.softmax, "a mask makes more rows of scores than the product has"))
     masking = masking_of(formula.masks, FULL, probes, formula.late_scale)
     if isinstance(masking, Obstacle):
         return decline(masking)
@@ -123,19 +121,6 @@ def decide(site: Site, probes: ProbeSet) -> Fusion | Declined:
         sinks,
         past,
         presents or (),
-    )
-
-
-def _same_rows(site: Site, probes: ProbeSet) -> bool:
-    """As many rows of probabilities as of the product; an operand of one batch row can meet a mask of several."""
-    pairs = [
-        (probe.shape(site.scores.product.output), probe.shape(site.softmax.outputs[0]))
-        for probe in probes.probes
-    ]
-    return all(
-        math.prod(one[:-1]) == math.prod(other[:-1])
-        for one, other in pairs
-        if one is not None and other is not None
     )
 
 

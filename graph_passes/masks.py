@@ -122,15 +122,9 @@ ScoresOf = Callable[[Probe], Shape | None]
 def explain(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> Meaning | Unexplained:
     """The meaning of one mask step; `scores_of` is the shape of the scores that it is applied to, per run."""
     assert step.value is not None
-    planes: list[Plane] = []
-    for probe in probes.probes:
-        scores = scores_of(probe)
-        if scores is None or 0 in scores:
-            continue
-        found = _visible(step, probe, scores)
-        if isinstance(found, Unexplained):
-            return found
-        planes.append(Plane(probe, found))
+    planes = _planes(step, scores_of, probes.probes)
+    if isinstance(planes, Unexplained):
+        return planes
     far = _far_planes(step, scores_of, probes)
     if isinstance(far, Unexplained):
         return far
@@ -308,24 +302,25 @@ def _far_planes(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> list[Plane
     if bound.node is not None:
         return Unexplained(f"its positions go through {label(bound.node)}, so a run cannot show its rule")
     squares = [min(scores[-2:]) for probe in probes.probes if (scores := scores_of(probe))]
-    planes: list[Plane] = []
+    runs: list[Probe] = []
     if bound.length + 2 > max(squares, default=0):
-        many_keys = _far_plane(step, scores_of, probes, bound, "past")
-        if isinstance(many_keys, Unexplained):
-            return many_keys
-        many_queries = _far_plane(step, scores_of, probes, bound, "tokens") if "past" in kinds else many_keys
-        planes += [one for one in (many_keys, many_queries) if isinstance(one, Plane)]
+        many_keys = _far_run(step, scores_of, probes, bound, "past")
+        if many_keys is None:
+            return Unexplained(f"it contains the length {int(bound.length)}, too long to be tried")
+        # A rule for that many queries is not looked for when their mask would be larger than MAX_PLANE.
+        many_queries = _far_run(step, scores_of, probes, bound, "tokens")
+        runs.append(many_keys)
+        if many_queries is not None and many_queries is not many_keys:
+            runs.append(many_queries)
     shape = probes.first_shape(step.value) or ()
     if "batch" in kinds and len(shape) > 2 and shape[0] > 1 and bound.length >= shape[0]:
         probe = probes.long(min(int(bound.length) + MARGIN, MAX_BATCH), "batch")
-        planes += [] if probe is None else _planes(step, scores_of, [probe])
-    return planes
+        runs += [] if probe is None else [probe]
+    return _planes(step, scores_of, runs)
 
 
-def _far_plane(
-    step: Step, scores_of: ScoresOf, probes: ProbeSet, bound: Bound, kind: Kind
-) -> Plane | Unexplained:
-    """The mask in a run with more keys (or queries) than its bound. A mask that is cut from a stored table cannot go
+def _far_run(step: Step, scores_of: ScoresOf, probes: ProbeSet, bound: Bound, kind: Kind) -> Probe | None:
+    """A run with more keys (or queries) than the bound of the mask. A mask that is cut from a stored table cannot go
     beyond it; there the run goes to the table's end."""
     assert step.value is not None
     table = _table_keys(step.value)
@@ -334,23 +329,24 @@ def _far_plane(
         lengths += range(table, max(1, table - 2 * MARGIN), -1)
     for length in lengths:
         probe = probes.long(length, kind)
-        scores, shape = (None, None) if probe is None else (scores_of(probe), probe.shape(step.value))
-        if probe is None or scores is None or shape is None:
+        shape = None if probe is None or scores_of(probe) is None else probe.shape(step.value)
+        if probe is None or shape is None:
             continue
-        if len(shape) > 1 and shape[-1] * shape[-2] > MAX_PLANE:
-            break
-        found = _visible(step, probe, scores)
-        return found if isinstance(found, Unexplained) else Plane(probe, found)
-    return Unexplained(f"it contains the length {int(bound.length)}, too long to be tried")
+        return None if len(shape) > 1 and shape[-1] * shape[-2] > MAX_PLANE else probe
+    return None
 
 
-def _planes(step: Step, scores_of: ScoresOf, runs: Sequence[Probe]) -> list[Plane]:
-    """The mask in those of `runs` in which it can be told."""
+def _planes(step: Step, scores_of: ScoresOf, runs: Sequence[Probe]) -> list[Plane] | Unexplained:
+    """The mask in all of `runs` that have scores."""
     planes: list[Plane] = []
     for probe in runs:
         scores = scores_of(probe)
-        found = Unexplained("") if scores is None or 0 in scores else _visible(step, probe, scores)
-        planes += [] if isinstance(found, Unexplained) else [Plane(probe, found)]
+        if scores is None or 0 in scores:
+            continue
+        found = _visible(step, probe, scores)
+        if isinstance(found, Unexplained):
+            return found
+        planes.append(Plane(probe, found))
     return planes
 
 

@@ -29,11 +29,11 @@ STRAIGHT: Final = frozenset(
     | {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or", "Xor", "Not", "IsNaN"}
     | {"IsInf", "ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd", "Shape", "Size", "Sum", "Relu", "OneHot"}
 )
-# Whole numbers beyond these are not exact any more, or wrap.
+# Whole numbers are not exact any more (floats) or begin again (integers) from here on.
 EXACT_TO: Final = {
-    ir.DataType.INT8: 128,
+    ir.DataType.INT8: 256,
     ir.DataType.UINT8: 256,
-    ir.DataType.INT16: 1 << 15,
+    ir.DataType.INT16: 1 << 16,
     ir.DataType.UINT16: 1 << 16,
     ir.DataType.FLOAT16: 2048,
     ir.DataType.BFLOAT16: 256,
@@ -110,7 +110,7 @@ def _bound(value: ir.Value, known: dict[ir.Value, Bound], probes: ProbeSet) -> B
 
 def _slows(node: ir.Node, probes: ProbeSet) -> float | None:
     """How many times slower positions move after `node`; None when that cannot be told."""
-    if not standard(node):
+    if not standard(node) or _at_one_length(node, probes):
         return None
     if node.op_type in STRAIGHT:
         return 1.0
@@ -139,6 +139,13 @@ def _rounds_from(node: ir.Node, probes: ProbeSet) -> float:
     data = probes.first.resolve(node.inputs[0]) if node.op_type != "Range" and node.inputs[0] else None
     plain = data is not None and (data.size == 0 or data.dtype.kind == "b" or bool(np.abs(data).max() <= 1))
     return 0.0 if plain else float(limit)
+
+
+def _at_one_length(node: ir.Node, probes: ProbeSet) -> bool:
+    """A length compared with a number (1 is usual: it broadcasts), or its rest after a division: no run is sure to meet it."""
+    if not is_op(node, "Equal", "Mod") or not probes.one_element(node.outputs[0]):
+        return False
+    return any(_written(node, at, probes) >= 2 for at in range(len(node.inputs)))
 
 
 def _counts(node: ir.Node, probes: ProbeSet) -> bool:

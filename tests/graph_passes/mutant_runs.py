@@ -18,8 +18,9 @@ from zyfa_ort.graph_passes.report import FuseReport
 import zyfa_ort
 from graph_passes.graph import Array
 from graph_passes.mutant_edits import proto
-from graph_passes.mutant_masks import TWISTS
-from graph_passes.mutant_plans import HEAD_DIM, SEEN, Plan
+from graph_passes.mutant_plans import HEAD_DIM, Plan
+from graph_passes.mutant_twists import TWISTS
+from graph_passes.mutant_writing import SEEN
 from graph_passes.mutants import Mutant
 from graph_passes.running import (
     Feeds,
@@ -42,7 +43,8 @@ class Lengths:
     others: int
 
 
-LOUD: Final = 1  # the run of large scores, in which -50 hides nothing
+# The run of large scores, in which -50 hides nothing. With sinks it would leave keys no more than 1e-40.
+LOUD: Final = 1
 FIXED: Final = Lengths(2, 12, 7, 5)
 
 
@@ -108,7 +110,7 @@ def feeds(mutant: Mutant, at: Lengths, seed: int) -> dict[str, Array]:
         name = value.name
         if name in shapes:
             given[name] = _activation(rng, shapes[name])
-            if name == "query" and seed == LOUD:
+            if name == "query" and seed == LOUD and not plan.sinks:
                 given[name] *= 8
         elif name == "bias":
             leading = {"whole": (at.batch, plan.heads), "heads": (1, plan.heads), "rows": ()}

@@ -15,9 +15,13 @@ from numpy.random import Generator
 
 from graph_passes import mutant_masks as masks
 from graph_passes.graph import Graph
-from graph_passes.mutant_edits import EDITS, KEEPING, WRAPS, Editor
+from graph_passes.mutant_edits import EDITS, KEEPING, Editor
 from graph_passes.mutant_masks import Mask
-from graph_passes.mutant_plans import OTHER_PRODUCTS, PRODUCTS, REPEATS, SCALES, SOURCES, Plan, write
+from graph_passes.mutant_operands import OTHER_PRODUCTS, PRODUCTS, REPEATS, SOURCES
+from graph_passes.mutant_plans import SCALES, Plan
+from graph_passes.mutant_twists import TWISTS
+from graph_passes.mutant_wraps import WRAPS
+from graph_passes.mutant_writing import write
 
 PADDED: Final = Mask(padding=True)
 BASES: Final[dict[str, Plan]] = {
@@ -143,7 +147,7 @@ def _masks(**fields: Any) -> Rewrite:
 
 
 def _twisted(name: str) -> Rewrite:
-    rule = "twist" if name.startswith("a table") else "causal"
+    rule = "twist" if TWISTS[name].alone else "causal"
     return lambda plan, rng: replace(
         plan, mask=replace(plan.mask or Mask(), rule=rule, twist=name), cross=False
     )
@@ -215,7 +219,7 @@ HOSTILE: Final[dict[str, Rewrite]] = {
         f"exists: {name}": _masks(padding=True, exists=name, mask_dtype=np.int64)
         for name in masks.EXISTS_OTHERWISE
     },
-    **{name: _twisted(name) for name in masks.TWISTS},
+    **{name: _twisted(name) for name in TWISTS},
 }
 
 

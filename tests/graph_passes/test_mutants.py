@@ -11,18 +11,25 @@ from typing import Final
 
 import pytest
 
-from graph_passes.mutant_edits import EDITS, KEEPING, WRAPS
+from graph_passes.mutant_edits import EDITS, KEEPING
 from graph_passes.mutant_runs import Verdict, check, reveals
+from graph_passes.mutant_wraps import WRAPS
 from graph_passes.mutants import BASES, HOSTILE, REWRITES, Mutant, of_names, of_number, tamed
 
 QUICK: Final = 120
 ALL: Final = 2000
 SAFE: Final = (*REWRITES, *EDITS)
+INSERTIONS: Final = (
+    *("identity", "float to double and back", "reshape pair", "merge the first axes and back"),
+    *("transpose pair", "unsqueeze and squeeze"),
+)
 # Harmless mutations after which a site may stay, with what the reason says.
 MAY_DECLINE: Final[dict[str, str]] = {
     # A past of its own for values could be longer than that of keys.
     "dims without names": "the value tensor is not a",
     "dims of their own": "the value tensor is not a",
+    # Between the Softmax and the two nodes of its NaN guard, of which only one then reads the probabilities.
+    **dict.fromkeys(INSERTIONS, "the probabilities are read by"),
 }
 # The largest share of harmless mutants (no wrap, nothing wanted elsewhere) that may stay as they are.
 DECLINED: Final = 0.05

@@ -62,6 +62,12 @@ def minus_two_tanh(graph: Graph, scores: str) -> str:
     return graph.op("Mul", graph.op("Tanh", scores, name="cap"), constant(graph, -2))
 
 
+def minus_maximum_of_keys(graph: Graph, scores: str) -> str:
+    """Another number for each key: not what a Softmax leaves out."""
+    largest = graph.op("ReduceMax", scores, graph.integers(-2), name="largest", keepdims=1)
+    return graph.op("Sub", scores, largest)
+
+
 def runtime_bias(graph: Graph, scores: str) -> str:
     return masks.bias("bias", ["tokens", "tokens"])(graph, scores)
 
@@ -147,6 +153,21 @@ SCORES: dict[str, tuple[Scores, str, str]] = {
         then(runtime_bias, scaled(0.5, "odd")),
         "odd",
         "the scores are scaled after a bias was added",
+    ),
+    "a scale that brings hidden keys back": (
+        then(masks.causal(-1e4), scaled(1e-3, "odd")),
+        "odd",
+        "the scores are scaled after a bias was added",
+    ),
+    "a scale that brings the floor back": (
+        then(masks.causal(), with_constant("Max", -1e4), scaled(1e-3, "shrunk")),
+        "shrunk",
+        "masked scores come to -10, where they still count",
+    ),
+    "the maximum of other rows": (
+        minus_maximum_of_keys,
+        "largest",
+        "the intermediate value Mul_0 is also read by largest",
     ),
     "too many nodes": (
         many,

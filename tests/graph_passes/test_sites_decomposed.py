@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from custom_ops.problems import Sizes
+from ml_dtypes import bfloat16
 from reference.attention import attention as reference
 
 import zyfa_ort
@@ -147,6 +148,14 @@ def test_scale_computed_from_the_shape() -> None:
     graph.output("output", np.float32, ["batch", "tokens", 64])
     after, report = check_fused(graph.model(), feeds(MHA))
     assert report.sites[0].scale is None and len(after.graph.node) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float16, bfloat16])
+def test_scale_off_by_one_percent_in_a_narrow_type(dtype: Any) -> None:
+    """No rounding of 1/sqrt(16): the node says so."""
+    model = one_attention(MHA, Style(scale=0.2525), dtype).model()
+    _, report = fuse(model)
+    assert report.sites[0].scale == pytest.approx(0.2525, rel=4e-3)
 
 
 @pytest.mark.parametrize("repeat", ["expand", "tile"])

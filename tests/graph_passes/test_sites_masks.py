@@ -94,6 +94,25 @@ def test_key_mask_of_any_type_and_sense(dtype: Any, hides: int) -> None:
     assert "attn_bias" not in has_inputs(after)
 
 
+@pytest.mark.parametrize("values", [(0, 1), (0, 1, 2, -1)])
+def test_only_one_lets_a_key_through(values: tuple[int, ...]) -> None:
+    """BERT in older transformers: where(1 - mask, lowest, 1 - mask), expanded to all rows. 2 and -1 hide like 0."""
+
+    def mask(graph: Graph, scores: str) -> str:
+        name = graph.input("attention_mask", np.int64, ["batch", "keys"])
+        rows = graph.op("Concat", graph.integers(1, 1), graph.length(scores, 2), graph.integers(1), axis=0)
+        wide = graph.op("Expand", graph.unsqueeze(name, 1, 2), rows)
+        inverted = graph.op("Sub", graph.constant(1, np.float32), graph.cast(wide, np.float32))
+        low = graph.constant(masks.LOWEST, np.float32)
+        return masks.add(graph, scores, graph.op("Where", graph.cast(inverted, np.bool_), low, inverted))
+
+    model = one_attention(SIZES, Style(mask=mask)).model()
+    others = np.resize(np.array(values), key_masks().shape)
+    given = feeds(SIZES) | {"attention_mask": others}
+    _, report = check_fused(model, feeds(SIZES) | {"attention_mask": key_masks()}, given)
+    assert report.sites[0].mask == ("key mask",)
+
+
 @pytest.mark.parametrize("number", [1e4, 1e9, -masks.LOWEST])
 @pytest.mark.parametrize("form", ["(1 - mask) * -number", "mask * number - number"])
 def test_numbers_that_hide_are_no_lengths(number: float, form: str) -> None:
