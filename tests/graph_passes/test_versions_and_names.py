@@ -42,13 +42,14 @@ def test_inserted_nodes_are_of_the_graph_s_opset(opset: int) -> None:
     """Reshape, Cast, Unsqueeze, Slice: a key mask cut to the keys, and a bias of folded heads."""
 
     def mask(graph: Graph, scores: str) -> str:
-        wide = graph.unsqueeze(graph.input("attention_mask", np.float32, ["batch", "keys"]), 1, 2)
+        name = graph.input("attention_mask", np.int64, ["batch", "keys"])
+        wide = graph.cast(graph.unsqueeze(name, 1, 2), np.float32)
         cut = graph.op("Slice", wide, graph.integers(0), graph.length(scores, -1), graph.integers(-1))
         hidden = graph.op("Sub", cut, graph.constant(1, np.float32))
         return masks.add(graph, scores, graph.op("Mul", hidden, graph.constant(1e9, np.float32)))
 
     model = one_attention(SIZES, Style(mask=mask), graph=Graph(opset)).model()
-    given = feeds(SIZES) | {"attention_mask": np.array([[1] * 12, [0, 0] + [1] * 10], np.float32)}
+    given = feeds(SIZES) | {"attention_mask": np.array([[1] * 12, [0, 0] + [1] * 10])}
     _, report = check_fused(model, given)
     assert report.sites[0].mask == ("key mask",)
 
