@@ -358,7 +358,7 @@ def _wide_planes(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> list[Plan
     """
     assert step.value is not None
     planes: list[Plane] = []
-    far = min(int(bound_of(step.value, probes).length), MAX_LENGTH) + MARGIN
+    far = int(min(bound_of(step.value, probes).length, MAX_LENGTH)) + MARGIN
     named = _named_numbers(step.value)
     for value in cone(step.value):
         if not value.is_graph_input() or value.is_initializer() or value.name is None:

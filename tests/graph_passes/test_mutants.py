@@ -98,6 +98,26 @@ def test_bases_fuse(base: str) -> None:
     assert not checked(of_names([base])).reasons
 
 
+# Combinations that were wrong, invalid or a crash once, and whose parts alone are not.
+FOUND: Final = (
+    ("past", "into a loop"),
+    ("softcap, window, past", "into branches"),
+    ("packed", "exactly 50 keys", "dims as numbers"),
+    ("two sites", "maximum of rows subtracted", "a second site with a mask of its own"),
+    ("past, grouped, padded", "positions that wrap"),
+    ("bias", "scale grows beyond 64"),
+    ("cross, padded", "exists: of all rows"),
+    ("sdpa past window", "longer than 64 queries"),
+    ("torchscript", "a table odd near its end"),
+)
+
+
+@pytest.mark.parametrize("recipe", FOUND, ids=" + ".join)
+@pytest.mark.parametrize("seed", range(3))
+def test_found_once(recipe: tuple[str, ...], seed: int) -> None:
+    checked(of_names(recipe, seed))
+
+
 @pytest.mark.parametrize("name", KEEPING)
 def test_values_wanted_elsewhere_keep_their_site(name: str) -> None:
     found = checked(of_names(["eager causal", name]))
