@@ -19,6 +19,7 @@ from typing import Final
 import onnx_ir as ir
 
 from .build import Builder, Term
+from .fold_rotation import Projection, rotated
 from .fusion import Fusion
 from .layouts import Candidate
 from .operands import Operands
@@ -32,12 +33,14 @@ SCOPES_KEY: Final = "pkg.torch.onnx.name_scopes"
 
 @dataclass(frozen=True)
 class Format:
-    """Number format of one fused node. explicit: its FP8 codes are made by other nodes."""
+    """Number format of one fused node. explicit: its FP8 codes are made by other nodes.
+    folded: how query and key are projected, where the rotation becomes part of that."""
 
     precision: Precision
     rotation: Rotation
     fp8_edges: Fp8Edges
     explicit: bool = False
+    folded: tuple[Projection, Projection] | None = None
 
 
 def scope_of(node: ir.Node) -> str:
@@ -81,6 +84,8 @@ def attributes(fusion: Fusion, fmt: Format, explicit_scale: bool = False) -> dic
     if fmt.precision != "fp8":
         for name in FP8_ONLY_ATTRIBUTES:
             del found[name]
+    if fmt.folded is not None:
+        found["rotation"] = "none"
     if fmt.explicit:
         del found["rotation"]
         found["out_dtype"] = int(query.dtype)
@@ -106,8 +111,8 @@ def rewrite(
     if fusion.prelude is not None:
         fusion.prelude(before, builder, scope)
     inputs: dict[str, ir.Value | None] = {
-        "query": _prepared(operands.query, before, builder, scope),
-        "key": _prepared(operands.key.new, before, builder, scope),
+        "query": _projected(operands.query, fmt, 0, before, builder, scope),
+        "key": _projected(operands.key.new, fmt, 1, before, builder, scope),
         "value": _prepared(operands.value.new, before, builder, scope),
         "past_key": builder.now(fusion.past[0]) if fusion.past else None,
         "past_value": builder.now(fusion.past[1]) if fusion.past else None,
@@ -118,7 +123,8 @@ def rewrite(
     inputs["key_mask"] = _key_mask(fusion, inputs["key"], before, builder, probes, scope)
     if fmt.explicit:
         heads = {"query": fusion.query.heads, "key": fusion.kv_heads, "value": fusion.kv_heads}
-        inputs = quantised(inputs, heads, fusion.query.form, dtype, fmt.rotation, before, builder, scope)
+        rotation: Rotation = "none" if fmt.folded is not None else fmt.rotation
+        inputs = quantised(inputs, heads, fusion.query.form, dtype, rotation, before, builder, scope)
     ordered = [inputs.get(one) for one in INPUTS]
     while ordered[-1] is None:
         ordered.pop()
@@ -159,6 +165,14 @@ def _finished(
     for present in presents:
         present.name = builder.names.new(f"{scope}present")
     return [fusion.finish(present, before, builder, scope) for present in presents]
+
+
+def _projected(
+    one: Candidate, fmt: Format, which: int, before: ir.Node, builder: Builder, scope: str
+) -> ir.Value:
+    if fmt.folded is None:
+        return _prepared(one, before, builder, scope)
+    return rotated(one, fmt.folded[which], before, builder, scope)
 
 
 def _prepared(one: Candidate, before: ir.Node, builder: Builder, scope: str) -> ir.Value:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from .fold_rotation import FOLDED, Projection, projection
 from .fuse_attention import Format, used_presents
 from .fusion import Fusion
 from .report import QuantizeNodes, SiteOptions
+from .scenarios import ProbeSet
 from .schema import Precision, rotatable
 
 HIDDEN_COUNT: Final = "keys hidden by the key mask count in the scales of the codes"
 
 
 def number_format(
-    fusion: Fusion, options: SiteOptions, quantize_nodes: QuantizeNodes
+    fusion: Fusion, options: SiteOptions, quantize_nodes: QuantizeNodes, probes: ProbeSet
 ) -> tuple[Format, tuple[str, ...]]:
     """Precision and rotation of one site, with a note where the options cannot be followed."""
     notes: list[str] = []
@@ -30,7 +32,8 @@ def number_format(
         return fmt, tuple(notes)
     head_dim = fusion.query.head_dim
     if options.rotate != "none" and rotatable(head_dim):
-        fmt = replace(fmt, rotation="hadamard")
+        fmt = replace(fmt, rotation="hadamard", folded=_projections(fusion, probes))
+        notes += [FOLDED] if fmt.folded is not None else []
     elif options.rotate != "none":
         notes.append(f"not rotated: head_dim {head_dim} is neither a power of two nor 192")
     if quantize_nodes == "explicit":
@@ -41,6 +44,15 @@ def number_format(
         elif fusion.masking.key_masks:
             notes.append(HIDDEN_COUNT)
     return fmt, tuple(notes)
+
+
+def _projections(fusion: Fusion, probes: ProbeSet) -> tuple[Projection, Projection] | None:
+    """How query and key are made, if the rotation can be part of it; a cache would hold rotated keys."""
+    if fusion.has_past or used_presents(fusion):
+        return None
+    query = projection(fusion.operands.query, probes)
+    key = projection(fusion.operands.key.new, probes)
+    return None if query is None or key is None else (query, key)
 
 
 def _why_folded(fusion: Fusion, fmt: Format) -> str:

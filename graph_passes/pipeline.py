@@ -99,7 +99,9 @@ def judge(run: Run) -> None:
         if isinstance(decision, Fusion):
             name = run.names.new(node_name(decision))
             run.node_names[at] = name
-            run.formats[at] = number_format(decision, run.options.for_site(name), run.options.quantize_nodes)
+            run.formats[at] = number_format(
+                decision, run.options.for_site(name), run.options.quantize_nodes, run.probes
+            )
     _check_exceptions(run)
 
 
