@@ -18,6 +18,7 @@ import pytest
 from custom_ops.problems import Sizes
 from onnx import helper
 from zyfa_ort.graph_passes.errors import GraphPassError
+from zyfa_ort.graph_passes.fold_rotation import FOLDED
 from zyfa_ort.graph_passes.pipeline import fuse_model, inspect_model
 from zyfa_ort.graph_passes.report import FuseOptions, FuseReport, SiteOptions, SiteReport
 from zyfa_ort.graph_passes.schema import DOMAIN, VERSION
@@ -67,7 +68,7 @@ FUSED = {
     "rotation": "hadamard",
     "fp8_edges": "bf16",
     "past": False,
-    "notes": [],
+    "notes": [FOLDED],
 }
 DECLINED = {
     **FUSED,
@@ -80,6 +81,7 @@ DECLINED = {
     "mask": [],
     "is_causal": False,
     "rotation": "none",
+    "notes": [],
 }
 
 
