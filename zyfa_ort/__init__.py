@@ -39,9 +39,12 @@ _HOMES = {
     "session": "zyfa_ort.api",
     "to_ortvalue": "zyfa_ort.tensors",
 }
+_MODULES = ("errors", "export", "numerics", "schemas", "symbolic_shapes")
 
 
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return importlib.import_module(f"zyfa_ort.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
@@ -50,4 +53,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

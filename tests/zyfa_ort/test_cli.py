@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
 from reference.toy_model import HEAD_DIM, write_toy
 
@@ -108,3 +110,41 @@ def test_help_names_every_command():
     assert done.returncode == 0
     for command in ("fuse", "inspect", "compare", "doctor"):
         assert command in done.stdout
+
+
+def test_without_arguments_it_shows_the_help():
+    assert zyfa().stdout == zyfa("--help").stdout
+
+
+def test_the_version_is_the_package_s():
+    assert zyfa("--version").stdout == f"zyfa-ort {importlib.metadata.version('zyfa_ort')}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fuse",), "zyfa-ort: Missing argument 'IN'."),
+        (("flatten", "a"), "zyfa-ort: No such command 'flatten'."),
+        (("inspect", "--all"), "zyfa-ort: No such option: --all"),
+    ],
+)
+def test_errors_of_usage_are_one_line_and_exit_code_1(arguments, message):
+    done = zyfa(*arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{message}\n")
+
+
+def test_an_ascii_terminal_gets_folded_rows_too(tmp_path):
+    """Several equal sites become one row with a character that ASCII lacks."""
+    path = write_toy(tmp_path / "toy.onnx", layers=2)
+    done = zyfa("inspect", path, env={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0 and "2 sites" in done.stdout
+
+
+def test_control_characters_of_names_are_written_out(tmp_path):
+    path = write_toy(tmp_path / "toy.onnx")
+    model = onnx.load(path)
+    for node in model.graph.node:
+        node.name = f"\x1b[31m\n{node.name}"
+    onnx.save(model, path)
+    shown = zyfa("inspect", path).stdout
+    assert "\x1b" not in shown and r"\x1b[31m\n" in shown

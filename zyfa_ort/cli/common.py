@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 ERROR = 1  # something is wrong with an input, a file or this machine
+INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
 BOUND_PASSED = 2  # the work was done, and the result is not what was asked for
 
 # Columns whose cells are read as one word.
@@ -38,13 +39,21 @@ def console(stderr: bool = False) -> Console:
 
 def print_error(error: Exception) -> None:
     """One line on standard error."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    format_usage = getattr(
+        error, "format_message", None
+    )  # errors of usage are worded by the command line itself
+    text = " ".join(str(format_usage() if format_usage else error).split()) or type(error).__name__
     print(f"zyfa-ort: {text}", file=sys.stderr)
 
 
 def print_json(data: Any) -> None:
     """Indented JSON on standard output."""
     print(json.dumps(data, indent=2, ensure_ascii=False, default=str))
+
+
+def shown(text: str) -> str:
+    """A name from a model as a terminal may get it: control characters written out."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def table(title: str, *columns: str) -> Table:

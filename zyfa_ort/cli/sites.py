@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.markup import escape
 from rich.table import Table
 
-from zyfa_ort.cli.common import table
+from zyfa_ort.cli.common import shown, table
 from zyfa_ort.graph_passes.report import FuseReport, SiteReport
 
 _COLUMNS = ("status", "node", "heads", "head dim", "mask", "layout", "precision", "cache", "remarks")
@@ -14,13 +14,18 @@ _COLOURS = {"fused": "green", "fusible": "green", "already fused": "cyan", "decl
 
 def sites_table(report: FuseReport) -> Table:
     """One line per site; runs of sites that differ in nothing but their names are folded into one line."""
-    made = table("Attention sites", *_COLUMNS)
+    rows: list[tuple[str, ...]] = []
     for first, last, count in _runs(report.sites):
-        name = first.node or "(unnamed)"
+        name = shown(first.node) or "(unnamed)"
         if count > 1:
-            name = f"{name} … {last.node or '(unnamed)'} ({count} sites)"
+            name = f"{name} … {shown(last.node) or '(unnamed)'} ({count} sites)"
         colour = _COLOURS[first.status]
-        made.add_row(f"[{colour}]{first.status}[/]", escape(name), *map(escape, _cells(first)))
+        cells = (escape(shown(cell)) for cell in _cells(first))
+        rows.append((f"[{colour}]{first.status}[/]", escape(name), *cells))
+    filled = [at for at in range(len(_COLUMNS)) if any(row[at] for row in rows)]
+    made = table("Attention sites", *(_COLUMNS[at] for at in filled))
+    for row in rows:
+        made.add_row(*(row[at] for at in filled))
     return made
 
 
