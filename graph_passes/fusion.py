@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import onnx_ir as ir
 
 from .formula import formula_of
+from .guards import HIDDEN
 from .layouts import Candidate, chain, view_down
 from .masks import FULL, KeyMask, Meaning, Structure, Unexplained, explain
 from .operands import Operands, of_products
@@ -154,7 +155,7 @@ def masking_of(
     for mask in masks:
         meanings = [(mask, explain(mask, at(mask), probes))]
         if isinstance(meanings[0][1], Unexplained):
-            parts = [(part, explain(part, at(mask), probes)) for part in _addends(mask)]
+            parts = [(part, explain(part, at(mask), probes)) for part in _addends(mask, probes)]
             # Taking a sum apart pays only when a part of it is a mask that the operator knows.
             meanings = parts if any(isinstance(meaning, Meaning) for _, meaning in parts) else meanings
         for step, meaning in meanings:
@@ -181,13 +182,22 @@ def masking_of(
     return Masking(structure, tuple(key_masks), tuple(biases), tuple(notes))
 
 
-def _addends(mask: Step) -> Iterator[Step]:
-    """The terms of a sum of masks: position bias + causal mask, say."""
+def _addends(mask: Step, probes: ProbeSet) -> Iterator[Step]:
+    """The terms of a sum of masks, position bias + causal mask, say; Where(visible, bias, -inf) is one too."""
     node = source(mask.value)
     if mask.kind == "add" and is_op(node, "Add") and node is not None:
         for part in node.inputs:
-            yield from _addends(Step("add", mask.node, part, sign=mask.sign))
+            yield from _addends(replace(mask, value=part), probes)
         return
+    if mask.kind == "add" and mask.sign > 0 and is_op(node, "Where") and node is not None:
+        condition, taken, otherwise = node.inputs
+        for fill, rest, hides_when in ((taken, otherwise, True), (otherwise, taken, False)):
+            number = probes.scalar(fill)
+            if number is not None and number.value <= HIDDEN:
+                number_step = replace(mask, kind="where", value=condition, number=number.value)
+                yield replace(number_step, hides_when=hides_when)
+                yield from _addends(replace(mask, value=rest), probes)
+                return
     yield mask
 
 

@@ -26,10 +26,7 @@ from zyfa_ort.inputs import fit_inputs
 DECLINED: dict[str, tuple[str | None, ...]] = {}
 
 # File -> for each site what differs from the index because it is handed to the operator in another form.
-MASK_IN_BIAS = {"causal": False, "padding": False}
-HANDED_OVER: dict[str, tuple[dict[str, Any], ...]] = {
-    "t5__ts17__sdpa_t5_dyn_fp32": (MASK_IN_BIAS, MASK_IN_BIAS, MASK_IN_BIAS, {}, MASK_IN_BIAS, {}),
-}
+HANDED_OVER: dict[str, tuple[dict[str, Any], ...]] = {}
 
 # Together they hold every family, every exporter with every kind of input and type, every form of mask.
 DEFAULT = {

@@ -411,3 +411,18 @@ def test_sinks_by_hand() -> None:
     given["value"][:] = 3
     got, _ = means(sink_model(ONE, [0.0], False), given)
     np.testing.assert_allclose(got, [1.5, 2.0], atol=1e-6)
+
+
+def test_a_bias_where_keys_are_visible() -> None:
+    """Where(visible, bias, -inf), as torch writes a float bias under a boolean mask: the mask is taken out of it."""
+
+    def mask(graph: Graph, scores: str) -> str:
+        visible = graph.op("Not", masks.hidden_by_position(graph, scores))
+        bias = graph.input("bias", np.float32, [1, SIZES.heads, "tokens", "tokens"])
+        return masks.add(graph, scores, graph.op("Where", visible, bias, graph.constant(-np.inf, np.float32)))
+
+    model = one_attention(SIZES, Style(mask=mask)).model()
+    numbers = np.random.default_rng(3).standard_normal((1, SIZES.heads, 10, 10)).astype(np.float32)
+    after, report = check_fused(model, feeds(SIZES) | {"bias": numbers})
+    assert report.sites[0].mask == ("causal", "bias")
+    assert attention_nodes(after)[0].input[6] == "bias"
