@@ -14,13 +14,13 @@ from typing import Final
 import onnx_ir as ir
 
 from . import contrib_attention, group_query_attention, standard_attention
+from .facts import Shape
 from .fusion import Fusion, masking_obstacle, masking_of, usual_or
 from .layouts import Candidate, Place, Result, candidates
 from .operands import Choices, choose
 from .probes import Probe
 from .readings import CONTRIB_DOMAIN, Reading
 from .scenarios import ProbeSet
-from .shapes import Shape
 from .sites import Declined, Obstacle
 from .values import standard
 from .views import View

@@ -15,12 +15,12 @@ from typing import Final
 import onnx_ir as ir
 
 from .build import Builder
+from .facts import Shape
 from .guards import HIDDEN
 from .masks import FULL, KeyMask, Structure
 from .probes import Probe
 from .readings import Prelude, Reading, ShapeOf, Sizes, packed, read_outputs, same_shape, stand_in
 from .scenarios import ProbeSet
-from .shapes import Shape
 from .sites import SHAPELESS, Obstacle, Step
 from .values import attribute_float, attribute_int, operand
 

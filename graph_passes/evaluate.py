@@ -14,7 +14,8 @@ import onnx
 import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
 
-from .shapes import Fact, anonymous_proto
+from .facts import Fact
+from .shapes import anonymous_proto
 from .values import Array, attribute_int, standard
 
 Inputs = Sequence[Array | None]

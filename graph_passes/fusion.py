@@ -12,6 +12,7 @@ from typing import Final
 
 import onnx_ir as ir
 
+from .facts import Shape
 from .formula import formula_of
 from .guards import HIDDEN
 from .layouts import Candidate, chain, view_down
@@ -21,7 +22,6 @@ from .probes import Probe
 from .products import Product
 from .readings import Finish, Prelude
 from .scenarios import ProbeSet
-from .shapes import Shape
 from .sites import Declined, Obstacle, Site, Step
 from .values import is_op, source
 from .views import merged

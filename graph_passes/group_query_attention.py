@@ -15,6 +15,7 @@ import onnx_ir as ir
 
 from . import group_query_nodes
 from .build import Builder
+from .facts import Shape
 from .group_query_nodes import GroupQuery, StandIns
 from .masks import FULL, KeyMask, Structure
 from .probes import Probe
@@ -30,7 +31,6 @@ from .readings import (
     stand_in,
 )
 from .scenarios import ProbeSet
-from .shapes import Shape
 from .sites import SHAPELESS, Obstacle, Step
 from .values import attribute_float, operand
 

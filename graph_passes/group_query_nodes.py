@@ -21,8 +21,8 @@ import numpy as np
 import onnx_ir as ir
 
 from .build import Builder
+from .facts import Shape
 from .readings import CONTRIB_DOMAIN
-from .shapes import Shape
 from .values import attribute_float, attribute_int
 
 EPSILON: Final = 1e-6  # the default of qk_norm_epsilon

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from .facts import Shape
 from .layouts import BHSD, Candidate, candidates, placed_by
 from .probes import Probe
 from .scenarios import ProbeSet
-from .shapes import Shape
 from .values import attribute_int, is_op, operand, source
 
 

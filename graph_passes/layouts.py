@@ -18,11 +18,12 @@ from typing import Final
 
 import onnx_ir as ir
 
+from .facts import Shape
 from .probes import Probe
 from .products import Product, arrange
 from .scenarios import ProbeSet
 from .schema import Layout
-from .shapes import Shape, permutation
+from .shapes import permutation
 from .values import is_op, operand, passes_all, source
 from .views import Atom, View, dense, merged, size
 

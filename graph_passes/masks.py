@@ -23,13 +23,13 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from .facts import Shape
 from .guards import HIDDEN, STILL_HIDDEN
 from .lengths import Kind
 from .probes import Probe, Wide
 from .reach import MAX_LENGTH, Bound, bound_of
 from .scenarios import ProbeSet
 from .schema import Alignment
-from .shapes import Shape
 from .sites import Step
 from .values import constant, is_op, label, tensor
 

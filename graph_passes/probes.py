@@ -17,8 +17,9 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from .evaluate import Evaluator
+from .facts import UNKNOWN, Conflicts, Fact, Shape
 from .lengths import LengthModel
-from .shapes import UNKNOWN, Conflicts, Fact, Shape, infer, shape_slice
+from .shapes import infer, shape_slice
 from .values import BUFFER_BYTES, LEARNED_OPS, Array, constant, is_op, standard, tensor
 
 EAGER_ELEMENTS: Final = 1 << 16

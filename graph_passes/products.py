@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from .shapes import Shape
+from .facts import Shape
 from .values import attribute_float, attribute_int, attribute_string, is_op
 from .views import Atoms, View
 

@@ -15,10 +15,10 @@ from typing import Final
 import onnx_ir as ir
 
 from .build import Builder
+from .facts import Fact, Shape
 from .masks import FULL, KeyMask, Structure
 from .probes import Probe
 from .scenarios import ProbeSet
-from .shapes import Fact, Shape
 from .sites import Step
 
 # Makes the stand-ins' values before the given node: prelude(before, builder, scope).

@@ -10,9 +10,9 @@ from typing import Final
 import onnx_ir as ir
 
 from .evaluate import Evaluator
+from .facts import Conflict, Shape
 from .lengths import IMAGE_PROBE, Kind, LengthModel, length_model
 from .probes import Probe, Wide, run_probe
-from .shapes import Conflict, Shape
 
 MAX_ROUNDS: Final = 12
 MAX_LEADS: Final = 4

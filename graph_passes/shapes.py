@@ -8,8 +8,7 @@ other standard operator is left to onnx's own shape inference. Weights are never
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
@@ -18,44 +17,9 @@ import onnx
 import onnx_ir as ir
 from onnx import shape_inference
 
-from .schema import DOMAIN, PREFILL_ATTENTION
-from .values import Array, attribute_int, attribute_string, standard
-
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """What a probe knows of one value.
-
-    data      its content, when that follows from shapes, constants and the probe's fillings and is small
-    knowable  the content could be computed on demand (it is only too large to keep)
-    constant  the content does not depend on any graph input
-    filled    the content depends on what an input was filled with
-    """
-
-    shape: Shape | None = None
-    dtype: ir.DataType | None = None
-    data: Array | None = None
-    knowable: bool = False
-    constant: bool = False
-    filled: bool = False
-
-
-UNKNOWN: Final = Fact()
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """Two lengths that a node needs equal and that differ in this probe."""
-
-    node: ir.Node
-    first: int
-    second: int
-
-
-Conflicts = list[Conflict]
-Rule = Callable[[ir.Node, Sequence[Fact], Conflicts], list[Shape | None]]
+from .attention_shapes import ATTENTION_RULES
+from .facts import Conflict, Conflicts, Fact, Rule, Shape
+from .values import attribute_int, standard
 
 COMPARISONS: Final = frozenset(
     {"And", "Or", "Xor", "Not", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "IsNaN", "IsInf"}
@@ -219,85 +183,6 @@ def _nbits(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[S
     return [None if shape is None else (*shape[:-1], attribute_int(node, "N", 0))]
 
 
-def _note_batches(node: ir.Node, query: Shape, key: Shape, conflicts: Conflicts) -> None:
-    if query[0] != key[0]:
-        conflicts.append(Conflict(node, *sorted((query[0], key[0]))))
-
-
-def _note_lengths(
-    node: ir.Node, facts: Sequence[Fact], new: int, past: int, masks: Sequence[int], conflicts: Conflicts
-) -> None:
-    """Masks of two or more axes end with the keys: past (of input `past`) and new ones."""
-    shapes = {at: facts[at].shape or () for at in (past, *masks) if at < len(facts)}
-    before = shapes.get(past, ())
-    keys = new + (before[2] if len(before) == 4 else 0)
-    for at in masks:
-        length = shapes[at][-1] if len(shapes.get(at, ())) > 1 else keys
-        if length not in (1, keys):
-            conflicts.append(Conflict(node, *sorted((length, keys))))
-
-
-def _multi_head(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
-    query, value = facts[0].shape, facts[2].shape if len(facts) > 2 else None
-    if query is None or value is None or len(query) != 3:
-        return [None]  # Q, K and V packed in one tensor of rank 5 are left out
-    _note_batches(node, query, value, conflicts)
-    _note_lengths(node, facts, value[-2], 6, (4, 5), conflicts)
-    return [(*query[:2], value[2] if len(value) == 3 else value[1] * value[3])]
-
-
-def _group_query(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
-    query, heads, kv_heads = (
-        facts[0].shape,
-        attribute_int(node, "num_heads", 0),
-        attribute_int(node, "kv_num_heads", 0),
-    )
-    if query is None or len(query) != 3 or not heads or not kv_heads:
-        return [None]
-    _note_lengths(node, facts, query[1], 3, (10,), conflicts)
-    packed = len(node.inputs) < 2 or node.inputs[1] is None
-    return [(*query[:2], query[2] // (heads + 2 * kv_heads) * heads if packed else query[2])]
-
-
-def _embed(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
-    ids, words = facts[0].shape, facts[2].shape
-    return [None if ids is None or words is None else (*ids, words[-1])]
-
-
-def _projecting_attention(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
-    source, weights = facts[0].shape, facts[1].shape
-    if source is None or weights is None:
-        return [None]
-    given = node.attributes.get("qkv_hidden_sizes")
-    return [(*source[:2], int(given.as_ints()[2]) if given is not None else weights[-1] // 3)]
-
-
-def _attention(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
-    query, key, value = (facts[at].shape for at in range(3))
-    mask = facts[3].shape if len(facts) > 3 else None
-    past = facts[4].shape if len(facts) > 4 else None
-    if query is None or key is None or value is None:
-        return [None]
-    _note_batches(node, query, key, conflicts)
-    keys = key[-2] + (past[-2] if past else 0)
-    if mask and mask[-1] not in (1, keys):
-        conflicts.append(Conflict(node, *sorted((mask[-1], keys))))
-    if len(query) == 4:
-        return [(*query[:3], value[3])]
-    heads, kv_heads = attribute_int(node, "q_num_heads", 1), attribute_int(node, "kv_num_heads", 1)
-    return [(*query[:2], value[2] // kv_heads * heads)]
-
-
-def _zyfa_attention(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[Shape | None]:
-    query, value = facts[0].shape, facts[2].shape
-    if query is None or value is None:
-        return [None]
-    if len(query) == 4:
-        return [(*query[:3], value[3])]
-    heads, kv_heads = attribute_int(node, "num_heads", 1), attribute_int(node, "kv_num_heads", 1)
-    return [(*query[:2], value[2] // kv_heads * heads)]
-
-
 RULES: Final[dict[tuple[str, str], Rule]] = {
     **{("", op): _broadcast_rule for op in BROADCAST},
     **{("", op): _same_rule for op in SAME_AS_FIRST},
@@ -305,18 +190,13 @@ RULES: Final[dict[tuple[str, str], Rule]] = {
     ("", "MatMul"): _matmul,
     ("com.microsoft", "FusedMatMul"): _matmul,
     ("com.microsoft", "MatMulNBits"): _nbits,
-    ("com.microsoft", "Attention"): _projecting_attention,
-    ("com.microsoft", "EmbedLayerNormalization"): _embed,
-    ("com.microsoft", "MultiHeadAttention"): _multi_head,
-    ("com.microsoft", "GroupQueryAttention"): _group_query,
     ("", "Concat"): _concat,
     ("", "Transpose"): _transpose,
     ("", "Reshape"): _reshape,
     ("", "Gather"): _gather,
     ("", "Shape"): _shape,
     ("", "Range"): _range,
-    ("", "Attention"): _attention,
-    (DOMAIN, PREFILL_ATTENTION): _zyfa_attention,
+    **ATTENTION_RULES,
 }
 
 
@@ -410,8 +290,3 @@ def infer(
     ):
         rest[2] = (first, facts[0].dtype)  # output 3 is the sum that goes on as the residual
     return [(first, output_dtype(node, facts)), *rest]
-
-
-def layout_of(node: ir.Node) -> str:
-    """The `layout` attribute of an attention node of ours."""
-    return attribute_string(node, "layout", "BSHD")
