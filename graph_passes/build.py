@@ -176,12 +176,11 @@ class Builder:
             value = self.now(mask.value)
             if mask.counts:
                 value, rank, dtype = self._first_keys(before, value, keys, scope), 2, ir.DataType.BOOL
-            if mask.ones:
-                one = self.constant(before, np.asarray(1, dtype.numpy()), scope)
-                value, dtype = (
-                    self.node(before, "Equal", [value, one], ir.DataType.BOOL, scope),
-                    ir.DataType.BOOL,
-                )
+            if (mask.ones or mask.positive) and dtype != ir.DataType.BOOL:
+                number = self.constant(before, np.asarray(int(mask.ones), dtype.numpy()), scope)
+                compare = "Equal" if mask.ones else "Greater"
+                value = self.node(before, compare, [value, number], ir.DataType.BOOL, scope)
+                dtype = ir.DataType.BOOL
             plain = dtype in (ir.DataType.BOOL, ir.DataType.INT32, ir.DataType.INT64) and not mask.inverted
             if dtype != ir.DataType.BOOL and not (plain and len(masks) == 1):
                 value = self.cast(before, value, ir.DataType.BOOL, scope)

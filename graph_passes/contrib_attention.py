@@ -165,9 +165,7 @@ def _structure(node: ir.Node, has_past: bool, sizes: Sizes, probes: ProbeSet) ->
     lengths = [found for probe in probes.probes if (found := sizes(probe)) is not None]
     if all(queries == keys for _, queries, keys in lengths):
         return Structure(is_causal=True)
-    if has_past:
-        return Obstacle(node, "with a past its causal rule needs as many new keys as queries")
-    return Structure(is_causal=True, alignment="top_left")
+    return Obstacle(node, "its causal rule needs as many new keys as queries")
 
 
 def _scale(node: ir.Node) -> float | None:
@@ -211,7 +209,8 @@ def _key_mask(
         keys = before[2] + lengths[2]
         if shape not in ((lengths[0], keys), (lengths[0],)) or (len(shape) == 1 and past is not None):
             return Obstacle(node, f"expected a key mask (batch, keys) or (batch), got {list(shape)}")
-    return (KeyMask(mask, counts=len(probes.first_shape(mask) or ()) == 1),)
+    is_counts = len(probes.first_shape(mask) or ()) == 1
+    return (KeyMask(mask, counts=is_counts, positive=not is_counts),)
 
 
 def _is_unset(mask: ir.Value) -> bool:

@@ -154,6 +154,8 @@ def _problem(gqa: GroupQuery) -> Obstacle | None:
         return Obstacle(node, "the width of cos_cache is not known")
     if gqa.number("qk_output") or read_outputs(node.outputs[3:]):
         return Obstacle(node, "its output 3, the scores, is used")
+    if gqa.window == 0:
+        return Obstacle(node, "local_window_size: expected -1 or at least 1, got 0")
     if gqa.cache_is_windowed and (
         gqa.window <= 0 or "attention_bias" in gqa.inputs or "past_key" not in gqa.inputs
     ):

@@ -95,7 +95,8 @@ class Lengths:
         seqlens = self.gqa["seqlens_k"]
 
         def make() -> ir.Value:
-            return self.op("Add", self.op("Cast", self.builder.now(seqlens), to=int(INT64)), self.constant(1))
+            wide = self.op("Cast", self.builder.now(seqlens), to=int(INT64))  # (B) or (B, 1)
+            return self.op("Add", self.op("Reshape", wide, self.constant([-1])), self.constant(1))
 
         return self.shared("counts", make, seqlens)
 

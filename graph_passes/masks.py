@@ -40,10 +40,12 @@ MAX_CONE: Final = 4096
 MAX_PLANE: Final = 1 << 25
 MARGIN: Final = 8
 MAX_BATCH: Final = 4096
+USUAL: Final = 256  # a length that is looked at whatever is written in the mask
 MAX_NAMED: Final = 4
 COMPARES: Final = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
 SLICE_BY_INPUTS: Final = 10  # the opset from which a Slice can end at a computed length
 WIDE: Final[tuple[Wide, ...]] = ("numbers", "named", "positions")
+UNKNOWN_VALUES: Final = "its values depend on weights or activations"
 ADDS: Final = "it adds numbers to the scores of visible keys"
 
 
@@ -75,7 +77,8 @@ class KeyMask:
     """A value with B * keys elements that tells which keys exist: the nonzero ones, or with `inverted` the zeros.
 
     With `cut` it may have more elements per batch row; the first ones count. With `ones` only those that are 1 tell of a
-    key. With `counts` it is not a mask but (B) numbers: so many keys exist, from the first on.
+    key, with `positive` only those above 0. With `counts` it is not a mask but (B) numbers: so many keys exist, from the
+    first on.
     """
 
     value: ir.Value
@@ -83,6 +86,7 @@ class KeyMask:
     cut: bool = False
     ones: bool = False
     counts: bool = False
+    positive: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,11 @@ def explain(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> Meaning | Unex
     if isinstance(far, Unexplained):
         return far
     planes += far
+    usual = probes.long(USUAL)
+    more = [] if usual is None else _planes(step, scores_of, [usual])
+    if isinstance(more, Unexplained) and more.reason != UNKNOWN_VALUES:
+        return more
+    planes += [] if isinstance(more, Unexplained) else more
     if not probes.is_flipped and not any(plane.visible[0].any() for plane in planes if plane.plain):
         return explain(step, scores_of, probes.flipped)  # an input of ones hides everything: 1 is padding
     structure = _structure([plane for plane in planes if plane.plain])
@@ -141,12 +150,23 @@ def explain(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> Meaning | Unex
     fixed = all(kind == "batch" for kind in probes.lengths.kinds.values())
     ends_at = 0 if fixed else _table_keys(step.value)
     if all(_explains(structure, plane, None) for plane in planes):
-        return Meaning(structure, None, ends_at)
+        unseen = _unseen_input(step.value, None, probes)
+        return unseen or Meaning(structure, None, ends_at)
     planes += _longer_planes(step, scores_of, probes)
     for key_mask in _key_masks(step.value, planes[0], cut=probes.opset >= SLICE_BY_INPUTS):
         if all(_explains(structure, plane, key_mask) for plane in planes):
-            return Meaning(structure, key_mask, ends_at)
+            unseen = _unseen_input(step.value, key_mask.value, probes)
+            return unseen or Meaning(structure, key_mask, ends_at)
     return Unexplained("no value of shape (batch, keys) explains which keys it hides")
+
+
+def _unseen_input(mask: ir.Value, key_mask: ir.Value | None, probes: ProbeSet) -> Unexplained | None:
+    """An input whose content goes into the mask and that made no difference in any run: it may in longer ones."""
+    seen = set() if key_mask is None else {value for value in cone(key_mask) if value.is_graph_input()}
+    for value in cone(mask):
+        if value.is_graph_input() and value not in seen and probes.first.fact(value).filled:
+            return Unexplained(f"no run shows what {value.name} does to it")
+    return None
 
 
 def _longer_planes(step: Step, scores_of: ScoresOf, probes: ProbeSet) -> list[Plane]:
@@ -170,7 +190,7 @@ def _visible(step: Step, probe: Probe, scores: Shape) -> Bools | Unexplained:
     """(B, queries, keys) of one run."""
     data = None if step.value is None else probe.resolve(step.value)
     if data is None:
-        return Unexplained("its values depend on weights or activations")
+        return Unexplained(UNKNOWN_VALUES)
     if step.kind == "where":
         if step.number * step.later > STILL_HIDDEN:
             return Unexplained("it fills in a number that a later scale brings back")

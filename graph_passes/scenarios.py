@@ -40,11 +40,13 @@ class Scenario:
     past: tuple[int, ...]
 
 
-# No past; one token and more past than tokens; more tokens than past. Several lengths of a kind always differ.
+# No past; one token and more past than tokens; more tokens than past; many sequences. Several lengths of a kind always
+# differ.
 SCENARIOS: Final = (
     Scenario(1, (9, 6, 5, 8), (0, 0, 0, 0)),
     Scenario(2, (1, 3, 2, 4), (8, 5, 12, 7)),
     Scenario(2, (6, 10, 9, 12), (3, 2, 5, 4)),
+    Scenario(70, (12, 10, 9, 11), (2, 6, 8, 1)),
 )
 
 

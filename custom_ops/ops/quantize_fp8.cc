@@ -82,7 +82,11 @@ struct QuantizeKernel {
   static void infer_shapes(OrtShapeInferContext* raw) {
     const ShapeContext context(raw);
     const ShapeContext::Tensor x = context.input(0);
-    context.set_output(0, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN, x.dims);
+    // An attention that reads the codes has to know their rank to name the type of its output.
+    std::vector<Dim> codes = x.dims;
+    for (Dim& dim : codes)
+      if (!dim.known()) dim = fresh_dim();
+    context.set_output(0, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN, codes);
     if (x.dims.size() != 4) return;
     const Dim heads = x.dims[context.text("layout").value_or("BSHD") == "BHSD" ? 1 : 2];
     const std::string granularity = context.text("granularity").value_or("batch_head");
