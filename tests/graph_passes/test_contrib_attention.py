@@ -62,6 +62,11 @@ MULTI_HEAD: dict[str, tuple[onnx.ModelProto, dict[str, Any], dict[str, Any]]] = 
         {"key_padding_mask": padding(LENGTHS, 7)},
         {},
     ),
+    "negative key padding": (
+        multi_head(SELF | {"bias": None, "key_padding_mask": (I32, ["batch", "queries"])}),
+        {"key_padding_mask": padding(LENGTHS, 7) * 2 - 1},
+        {},
+    ),
     "key lengths": (
         multi_head(SELF | {"bias": None, "key_padding_mask": (I32, ["batch"])}),
         {"key_padding_mask": np.array([7, 2, 5], I32)},
@@ -189,6 +194,10 @@ def test_no_mask_at_all_is_written_as_one_of_zeros() -> None:
 
 
 REFUSED: dict[str, tuple[onnx.ModelProto, str]] = {
+    "causal over other lengths": (
+        multi_head(QKV, unidirectional=1),
+        "its causal rule needs as many new keys as queries",
+    ),
     "packed": (
         one_node(
             "MultiHeadAttention",

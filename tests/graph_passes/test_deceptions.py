@@ -159,7 +159,42 @@ def half_a_window(graph: Graph, scores: str) -> str:
     return hide(graph, scores, graph.op("Or", masks.hidden_by_position(graph, scores), early))
 
 
-@pytest.mark.parametrize("build", [scaled_by_length, window_per_head, chunks, half_a_window])
+def late_padding(graph: Graph, scores: str) -> str:
+    """Padding counts from key 32 on; the keys before are always visible."""
+    _, key = masks.positions(graph, scores)
+    missing = graph.op("Equal", graph.input("x", I64, ["batch", "tokens"]), graph.constant(0, I64))
+    late = graph.op("GreaterOrEqual", key, graph.constant(32, I64))
+    return hide(graph, scores, graph.op("And", by_key(graph, missing), late))
+
+
+def growing_window(graph: Graph, scores: str) -> str:
+    """max(20, keys - 45) keys."""
+    row, key = masks.positions(graph, scores)
+    rest = graph.op("Sub", graph.scalar_length(scores, -1), graph.constant(45, I64))
+    first = graph.op("Sub", row, graph.op("Max", rest, graph.constant(20, I64)))
+    early = graph.op("Less", key, first)
+    return hide(graph, scores, graph.op("Or", masks.hidden_by_position(graph, scores), early))
+
+
+def test_an_input_that_counts_only_in_long_runs() -> None:
+    model = one_attention(SIZES, Style(mask=late_padding)).model()
+    mask = np.ones((2, 70), I64)
+    mask[0, 40:], mask[1, 50:60] = 0, 0
+    check_unchanged(model, feeds(LONG) | {"x": mask})
+
+
+def test_a_scale_for_large_batches() -> None:
+    def scaled(graph: Graph, scores: str) -> str:
+        many = graph.op("Greater", graph.scalar_length(scores, 0), graph.constant(5, I64))
+        factor = graph.op("Where", many, graph.constant(0.3, F32), graph.constant(1, F32))
+        return graph.op("Mul", scores, factor)
+
+    model = one_attention(SIZES, Style(mask=scaled)).model()
+    eight = Sizes(batch=8, heads=2, kv_heads=2, q_len=9, kv_len=9, head_dim=8)
+    check_unchanged(model, feeds(SIZES), feeds(eight))
+
+
+@pytest.mark.parametrize("build", [scaled_by_length, window_per_head, chunks, half_a_window, growing_window])
 def test_rules_that_begin_at_a_length(build: Build) -> None:
     model = one_attention(SIZES, Style(mask=build)).model()
     check_unchanged(model, feeds(SIZES), feeds(LONG))

@@ -129,6 +129,16 @@ def test_prompt_chunk_and_decode(name: str) -> None:
     assert site.past and any("right padding" in note for note in site.notes)
 
 
+def test_token_counts_with_a_second_axis() -> None:
+    model, _ = CASES["packed"]
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    (counts,) = (value for value in model.graph.input if value.name == "seqlens_k")
+    counts.type.tensor_type.shape.dim.add().dim_value = 1
+    feeds = inputs(model, 2, 9, 0)
+    feeds["seqlens_k"] = feeds["seqlens_k"].reshape(2, 1)
+    check_fused(model, feeds)
+
+
 @pytest.mark.parametrize("name", ["packed", "rotary", "window", "sinks"])
 def test_a_first_prompt_padded_on_the_right(name: str) -> None:
     """Rows beyond a sequence's own length mean nothing in the original and are not compared."""
@@ -251,6 +261,10 @@ REFUSED: dict[str, tuple[onnx.ModelProto, str]] = {
     "windowed without a window": (
         group_query(sliding_window_cache=1),
         "a windowed cache needs a window, a past and no attention_bias",
+    ),
+    "window of nothing": (
+        group_query(local_window_size=0),
+        "local_window_size: expected -1 or at least 1, got 0",
     ),
     "one norm": (
         group_query(more={"q_norm_weight": (F32, [HEAD_DIM])}),

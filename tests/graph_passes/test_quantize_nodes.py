@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from custom_ops.problems import Sizes
 from zyfa_ort.graph_passes.errors import GraphPassError
@@ -76,6 +77,32 @@ def test_sites_that_quantise_inside(style: Style, options: FuseOptions, note: st
     fused, report = fuse(one_attention(SIZES, style).model(), options)
     assert report.sites[0].notes == (note,)
     assert [node.op_type for node in fused.graph.node if node.domain == "ai.zyfa"] == ["ZyfaPrefillAttention"]
+
+
+def test_half_precision_behind_lengths_that_are_not_known() -> None:
+    """The attention takes its output type from the codes' rank, which has to be known although no length is."""
+    model = one_attention(SIZES, Style(mask=masks.causal(dtype=np.float16)), np.float16).model()
+    for name, width in (("query", 256), ("key", 128), ("value", 128)):
+        for node in model.graph.node:
+            node.input[:] = [f"{name}_again" if one == name else one for one in node.input]
+        numbers = {"flat": [-1, width], "leads": [0, 1], "width": [width]}
+        model.graph.initializer.extend(
+            onnx.numpy_helper.from_array(np.array(given, np.int64), f"{name}_{part}")
+            for part, given in numbers.items()
+        )
+        steps = [
+            ("Reshape", [name, f"{name}_flat"], f"{name}_rows"),
+            ("Shape", [name], f"{name}_shape"),
+            ("Gather", [f"{name}_shape", f"{name}_leads"], f"{name}_lead"),
+            ("Concat", [f"{name}_lead", f"{name}_width"], f"{name}_target"),
+            ("Reshape", [f"{name}_rows", f"{name}_target"], f"{name}_again"),
+        ]
+        for at, (op_type, given, made) in enumerate(steps):
+            axis = {"axis": 0} if op_type in ("Gather", "Concat") else {}
+            model.graph.node.insert(at, onnx.helper.make_node(op_type, given, [made], name=made, **axis))
+    fused, report = fuse(model, EXPLICIT)
+    assert report.fused == 1
+    assert zyfa_ort.run(fused_session(fused), feeds(SIZES, np.float16))["output"].dtype == np.float16
 
 
 def test_other_precisions_have_no_codes() -> None:
