@@ -6,7 +6,6 @@ it is read like a decomposed site, and what the node says itself (causal rule, w
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -15,14 +14,15 @@ import onnx_ir as ir
 
 from . import contrib_attention, group_query_attention, standard_attention
 from .facts import Shape
-from .fusion import Fusion, masking_obstacle, masking_of, usual_or
-from .layouts import Candidate, Place, Result, candidates
+from .fusion import Fusion, masking_obstacle, masking_of, scale_or_usual
+from .layouts import Candidate, Place, candidates
 from .operands import Choices, choose
+from .outlets import Result
 from .probes import Probe
-from .readings import CONTRIB_DOMAIN, Reading
+from .readings import Reading
 from .scenarios import ProbeSet
 from .sites import Declined, Obstacle
-from .values import standard
+from .values import CONTRIB_DOMAIN, standard
 from .views import View
 
 Reader = Callable[[ir.Node, ProbeSet], Reading | Obstacle]
@@ -77,14 +77,7 @@ def _decide(node: ir.Node, reading: Reading, where: str, probes: ProbeSet) -> Fu
     problem = masking_obstacle(masking, lambda step: scores, node, operands.query, probes)
     if problem is not None:
         return problem
-    factors = (operands.query, operands.key.new)
-    scale = 1.0 / math.sqrt(operands.query.head_dim) if reading.scale is None else reading.scale
-    scale *= factors[0].scale * factors[1].scale
-    scale_or_usual = usual_or(scale, factors[0].slack + factors[1].slack, operands.query.head_dim)
-    past, presents = reading.past, reading.presents
-    key, value = operands.key.cache, operands.value.cache
-    if past is None and key is not None and value is not None:  # the Concats before the node
-        past, presents = (key.past, value.past), (key.present, value.present)
+    joined_outside = reading.past is None and operands.past is not None  # by Concats before the node
     return Fusion(
         node,
         node,
@@ -92,11 +85,11 @@ def _decide(node: ir.Node, reading: Reading, where: str, probes: ProbeSet) -> Fu
         operands,
         masking,
         scores,
-        scale_or_usual,
+        scale_or_usual(reading.scale, 0.0, operands),
         reading.softcap,
         reading.sinks,
-        past,
-        presents,
+        operands.past if joined_outside else reading.past,
+        operands.presents if joined_outside else reading.presents,
         reading.prelude,
         reading.finish,
     )

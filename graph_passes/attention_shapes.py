@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from .facts import Conflict, Conflicts, Fact, Rule, Shape
 from .schema import DOMAIN, PREFILL_ATTENTION
-from .values import attribute_int
+from .values import CONTRIB_DOMAIN, attribute_int
 
 
 def _note_batches(node: ir.Node, query: Shape, key: Shape, conflicts: Conflicts) -> None:
@@ -93,9 +93,9 @@ def _zyfa_attention(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) 
 
 ATTENTION_RULES: Final[dict[tuple[str, str], Rule]] = {
     ("", "Attention"): _attention,
-    ("com.microsoft", "Attention"): _projecting_attention,
-    ("com.microsoft", "EmbedLayerNormalization"): _embed,
-    ("com.microsoft", "MultiHeadAttention"): _multi_head,
-    ("com.microsoft", "GroupQueryAttention"): _group_query,
+    (CONTRIB_DOMAIN, "Attention"): _projecting_attention,
+    (CONTRIB_DOMAIN, "EmbedLayerNormalization"): _embed,
+    (CONTRIB_DOMAIN, "MultiHeadAttention"): _multi_head,
+    (CONTRIB_DOMAIN, "GroupQueryAttention"): _group_query,
     (DOMAIN, PREFILL_ATTENTION): _zyfa_attention,
 }

@@ -4,6 +4,7 @@ opset, and shared by all sites that need the same."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 import onnx_ir as ir
@@ -12,6 +13,7 @@ from .masks import KeyMask
 from .sites import Step
 from .values import Array
 
+AXES_AS_INPUT: Final = {"Unsqueeze": 13, "Squeeze": 13, "ReduceMean": 18}  # operator -> opset
 # A mask step, the type of its tensor, and the head count when that tensor is (B*H, queries, keys) (else 0).
 Term = tuple[Step, ir.DataType | None, int]
 
@@ -123,24 +125,22 @@ class Builder:
         target = self.constant(before, np.asarray(shape, np.int64), scope)
         return self.node(before, "Reshape", [value, target], value.dtype, scope)
 
-    def unsqueeze(self, before: ir.Node, value: ir.Value, axis: int, scope: str) -> ir.Value:
-        if self.opset < 13:
-            return self.node(before, "Unsqueeze", [value], value.dtype, scope, axes=(axis,))
+    def _over(self, before: ir.Node, op_type: str, value: ir.Value, axis: int, scope: str) -> ir.Value:
+        """A node over one axis, which moved from an attribute to an input."""
+        if self.opset < AXES_AS_INPUT[op_type]:
+            return self.node(before, op_type, [value], value.dtype, scope, axes=(axis,))
         axes = self.constant(before, np.asarray([axis], np.int64), scope)
-        return self.node(before, "Unsqueeze", [value, axes], value.dtype, scope)
+        return self.node(before, op_type, [value, axes], value.dtype, scope)
+
+    def unsqueeze(self, before: ir.Node, value: ir.Value, axis: int, scope: str) -> ir.Value:
+        return self._over(before, "Unsqueeze", value, axis, scope)
 
     def mean(self, before: ir.Node, value: ir.Value, axis: int, scope: str) -> ir.Value:
         """Along `axis`, which stays with length 1."""
-        if self.opset < 18:
-            return self.node(before, "ReduceMean", [value], value.dtype, scope, axes=(axis,))
-        axes = self.constant(before, np.asarray([axis], np.int64), scope)
-        return self.node(before, "ReduceMean", [value, axes], value.dtype, scope)
+        return self._over(before, "ReduceMean", value, axis, scope)
 
     def squeeze(self, before: ir.Node, value: ir.Value, axis: int, scope: str) -> ir.Value:
-        if self.opset < 13:
-            return self.node(before, "Squeeze", [value], value.dtype, scope, axes=(axis,))
-        axes = self.constant(before, np.asarray([axis], np.int64), scope)
-        return self.node(before, "Squeeze", [value, axes], value.dtype, scope)
+        return self._over(before, "Squeeze", value, axis, scope)
 
     def key_mask(
         self,

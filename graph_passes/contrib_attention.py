@@ -62,7 +62,7 @@ def read_multi_head(node: ir.Node, probes: ProbeSet) -> Reading | Obstacle:
     masks = _key_mask(node, operand(node, 4), past, sizes, probes)
     if isinstance(masks, Obstacle):
         return masks
-    structure = _structure(node, past is not None, sizes, probes)
+    structure = _structure(node, sizes, probes)
     if isinstance(structure, Obstacle):
         return structure
     tensors: Tensors = (query, key, value)
@@ -158,7 +158,7 @@ def _problem(node: ir.Node, known: frozenset[str], outputs: int) -> Obstacle | N
     return None
 
 
-def _structure(node: ir.Node, has_past: bool, sizes: Sizes, probes: ProbeSet) -> Structure | Obstacle:
+def _structure(node: ir.Node, sizes: Sizes, probes: ProbeSet) -> Structure | Obstacle:
     """Row i sees the past and the new keys up to i."""
     if not attribute_int(node, "unidirectional", 0):
         return FULL

@@ -16,7 +16,8 @@ from .facts import Shape
 from .formula import formula_of
 from .guards import HIDDEN
 from .layouts import Candidate, chain, view_down
-from .masks import FULL, KeyMask, Meaning, Structure, Unexplained, explain
+from .mask_planes import Unexplained
+from .masks import FULL, KeyMask, Meaning, Structure, explain
 from .operands import Operands, of_products
 from .probes import Probe
 from .products import Product
@@ -94,7 +95,7 @@ def decide(site: Site, probes: ProbeSet) -> Fusion | Declined:
     masking = masking_of(formula.masks, FULL, probes, formula.late_scale)
     if isinstance(masking, Obstacle):
         return decline(masking)
-    query, key = operands.query, operands.key.new
+    query = operands.query
     problem = masking_obstacle(masking, scores_at, site.softmax, query, probes)
     if problem is not None:
         return decline(problem)
@@ -103,13 +104,6 @@ def decide(site: Site, probes: ProbeSet) -> Fusion | Declined:
         sinks = _sinks(site.scores.sinks, query.heads, site.scores.product, probes)
         if sinks is None:
             return decline(Obstacle(site.softmax, "the sink column is not one number per query head"))
-    scale = usual_or(
-        formula.scale * query.scale * key.scale, formula.slack + query.slack + key.slack, query.head_dim
-    )
-    caches = (operands.key.cache, operands.value.cache)
-    past = presents = None
-    if caches[0] is not None and caches[1] is not None:
-        past, presents = (caches[0].past, caches[1].past), (caches[0].present, caches[1].present)
     return Fusion(
         site.softmax,
         site.values.node,
@@ -117,18 +111,22 @@ def decide(site: Site, probes: ProbeSet) -> Fusion | Declined:
         operands,
         masking,
         _scores_of(site.scores.product),
-        scale,
+        scale_or_usual(formula.scale, formula.slack, operands),
         formula.softcap,
         sinks,
-        past,
-        presents or (),
+        operands.past,
+        operands.presents,
     )
 
 
-def usual_or(scale: float, slack: float, head_dim: int) -> float | None:
-    """None when `scale` is 1/sqrt(head_dim) up to the rounding of the constants it came from, else `scale`."""
-    usual = 1.0 / math.sqrt(head_dim)
-    return None if abs(scale - usual) <= max(MIN_SLACK, slack) * usual else scale
+def scale_or_usual(scale: float | None, slack: float, operands: Operands) -> float | None:
+    """`scale` (None: 1/sqrt(head_dim)) with the factors on the way to query and key; None when that is 1/sqrt(head_dim) up
+    to the rounding of the constants it came from."""
+    query, key = operands.query, operands.key.new
+    usual = 1.0 / math.sqrt(query.head_dim)
+    whole = (usual if scale is None else scale) * query.scale * key.scale
+    allowed = max(MIN_SLACK, slack + query.slack + key.slack)
+    return None if abs(whole - usual) <= allowed * usual else whole
 
 
 ScoresAt = Callable[[Step], Callable[[Probe], Shape | None]]

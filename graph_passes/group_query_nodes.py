@@ -22,8 +22,7 @@ import onnx_ir as ir
 
 from .build import Builder
 from .facts import Shape
-from .readings import CONTRIB_DOMAIN
-from .values import attribute_float, attribute_int
+from .values import CONTRIB_DOMAIN, attribute_float, attribute_int
 
 EPSILON: Final = 1e-6  # the default of qk_norm_epsilon
 INT64: Final = ir.DataType.INT64
@@ -112,12 +111,7 @@ class Lengths:
 
     def new(self) -> ir.Value:
         """S; the queries of two nodes are as long as each other if they are so in every run."""
-
-        def make() -> ir.Value:
-            shape = self.op("Shape", self.builder.now(self.gqa["query"]))
-            return self.op("Gather", shape, self.constant(1), axis=0)
-
-        return self.shared("new", make, self.gqa.sizes)
+        return self.shared("new", lambda: self._length(self.gqa["query"], 1), self.gqa.sizes)
 
     def before_new(self) -> ir.Value:
         """T - S"""
@@ -126,11 +120,11 @@ class Lengths:
     def capacity(self) -> ir.Value:
         """C"""
         past = self.gqa["past_key"]
+        return self.shared("capacity", lambda: self._length(past, 2), past)
 
-        def make() -> ir.Value:
-            return self.op("Gather", self.op("Shape", self.builder.now(past)), self.constant(2), axis=0)
-
-        return self.shared("capacity", make, past)
+    def _length(self, value: ir.Value, axis: int) -> ir.Value:
+        shape = self.op("Shape", self.builder.now(value))
+        return self.op("Gather", shape, self.constant(axis), axis=0)
 
     def resident(self, tokens: ir.Value) -> ir.Value:
         """L(tokens) of a windowed cache."""

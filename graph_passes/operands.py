@@ -21,15 +21,13 @@ from .layouts import (
     PREFERENCE,
     Candidate,
     Form,
-    Outlet,
-    Result,
     candidates,
     flat_heads,
     lead_lengths,
-    outlets,
     placed_by,
     raw_candidate,
 )
+from .outlets import Outlet, Result, outlets
 from .products import Product
 from .scenarios import ProbeSet
 from .sites import Obstacle
@@ -56,6 +54,18 @@ class Operands:
     key: Side
     value: Side
     outlet: Outlet
+
+    @property
+    def past(self) -> tuple[ir.Value, ir.Value] | None:
+        """Past keys and values, where both are appended to a cache in the graph."""
+        key, value = self.key.cache, self.value.cache
+        return None if key is None or value is None else (key.past, value.past)
+
+    @property
+    def presents(self) -> tuple[ir.Value, ...]:
+        """Past and new keys, past and new values."""
+        key, value = self.key.cache, self.value.cache
+        return () if key is None or value is None else (key.present, value.present)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from .facts import Shape
-from .values import attribute_float, attribute_int, attribute_string, is_op
+from .values import CONTRIB_DOMAIN, attribute_float, attribute_int, attribute_string, is_op
 from .views import Atoms, View
 
 # One entry per canonical axis: the tensor's axis it comes from, or None for a length-1 axis that broadcasts.
@@ -67,7 +67,7 @@ def product_of(node: ir.Node, left: Shape | None, right: Shape | None) -> Produc
         return None
     if is_op(node, "Einsum") and len(node.inputs) == 2:
         return _einsum(node, lhs, rhs)
-    fused = node.domain == "com.microsoft" and node.op_type == "FusedMatMul"
+    fused = node.domain == CONTRIB_DOMAIN and node.op_type == "FusedMatMul"
     if not (fused or is_op(node, "MatMul")) or len(left) < 2 or len(right) < 2:
         return None
     if fused and (attribute_int(node, "transBatchA", 0) or attribute_int(node, "transBatchB", 0)):

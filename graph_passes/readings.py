@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import onnx_ir as ir
 
@@ -28,7 +27,6 @@ Sizes = Callable[[Probe], tuple[int, int, int] | None]
 ShapeOf = Callable[[Probe], Shape | None]
 # What a present output becomes: finish(present, before, builder, scope) -> value of the original's shape.
 Finish = Callable[[ir.Value, ir.Node, Builder, str], ir.Value]
-CONTRIB_DOMAIN: Final = "com.microsoft"
 
 
 @dataclass(frozen=True)

@@ -186,8 +186,7 @@ class ProbeSet:
         probe = run_probe(
             self.graph, self.lengths, first.free, self.evaluator, longer=longer, flipped=self.is_flipped
         )
-        fails = probe.failures > first.failures or len(probe.conflicts) > len(first.conflicts)
-        return None if fails else probe
+        return probe if _fits(probe, first) else None
 
     def _run_long(self, length: int, kind: Kind) -> Probe | None:
         kinds = self.lengths.kinds
@@ -230,13 +229,14 @@ def _other_leads(graph: ir.Graph, model: LengthModel, evaluator: Evaluator, firs
     symbols = [symbol for symbol, name in model.symbols.items() if name == "batch"]
     for symbol in symbols[:MAX_LEADS] if len(symbols) > 1 else ():
         run = run_probe(graph, model, first.free, evaluator, leads={symbol: OTHER_LEAD})
-        if (
-            run.failures <= first.failures
-            and len(run.conflicts) <= len(first.conflicts)
-            and _knows(run, first)
-        ):
+        if _fits(run, first) and _knows(run, first):
             runs.append(run)
     return runs
+
+
+def _fits(run: Probe, first: Probe) -> bool:
+    """Whether no more nodes fail and no more lengths clash than in `first`."""
+    return run.failures <= first.failures and len(run.conflicts) <= len(first.conflicts)
 
 
 def _knows(run: Probe, first: Probe) -> bool:

@@ -19,7 +19,7 @@ from onnx import shape_inference
 
 from .attention_shapes import ATTENTION_RULES
 from .facts import Conflict, Conflicts, Fact, Rule, Shape
-from .values import attribute_int, standard
+from .values import CONTRIB_DOMAIN, attribute_int, standard
 
 COMPARISONS: Final = frozenset(
     {"And", "Or", "Xor", "Not", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "IsNaN", "IsInf"}
@@ -186,10 +186,10 @@ def _nbits(node: ir.Node, facts: Sequence[Fact], conflicts: Conflicts) -> list[S
 RULES: Final[dict[tuple[str, str], Rule]] = {
     **{("", op): _broadcast_rule for op in BROADCAST},
     **{("", op): _same_rule for op in SAME_AS_FIRST},
-    **{("com.microsoft", op): _same_rule for op in CONTRIB_SAME_AS_FIRST},
+    **{(CONTRIB_DOMAIN, op): _same_rule for op in CONTRIB_SAME_AS_FIRST},
     ("", "MatMul"): _matmul,
-    ("com.microsoft", "FusedMatMul"): _matmul,
-    ("com.microsoft", "MatMulNBits"): _nbits,
+    (CONTRIB_DOMAIN, "FusedMatMul"): _matmul,
+    (CONTRIB_DOMAIN, "MatMulNBits"): _nbits,
     ("", "Concat"): _concat,
     ("", "Transpose"): _transpose,
     ("", "Reshape"): _reshape,

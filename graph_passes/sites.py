@@ -23,7 +23,17 @@ from .guards import HIDDEN, row_guard
 from .layouts import undone
 from .products import Product, product_of
 from .scenarios import ProbeSet
-from .values import attribute_int, constant, is_op, label, operand, passes_all, source, standard
+from .values import (
+    CONTRIB_DOMAIN,
+    attribute_int,
+    constant,
+    is_op,
+    label,
+    operand,
+    passes_all,
+    source,
+    standard,
+)
 
 MAX_STEPS: Final = 24
 SHAPELESS: Final = "the shapes of its operands are not known"
@@ -119,7 +129,7 @@ def find_sites(graph: ir.Graph, probes: ProbeSet, where: str = "") -> Iterator[F
             found = _site(node, graph, probes, where)
             if found is not None:
                 yield found
-        elif is_op(node, "Attention") or (node.domain == "com.microsoft" and node.op_type in CONTRIB):
+        elif is_op(node, "Attention") or (node.domain == CONTRIB_DOMAIN and node.op_type in CONTRIB):
             yield AttentionNode(node, where)
 
 

@@ -82,6 +82,9 @@ def passes_all(node: ir.Node | None) -> bool:
     return idle and not any(list(one.uses()) or one.is_graph_output() for one in node.outputs[1:])
 
 
+CONTRIB_DOMAIN: Final = "com.microsoft"  # ONNX Runtime's own operators
+
+
 def attribute_int(node: ir.Node, name: str, default: int) -> int:
     attribute = node.attributes.get(name)
     return default if attribute is None or attribute.is_ref() else attribute.as_int()

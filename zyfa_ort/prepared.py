@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from zyfa_ort.graph_passes import model_file, schema
 from zyfa_ort.graph_passes.upcast import upcast_bfloat16
+from zyfa_ort.graph_passes.values import attribute_string
 
 # From the least to the most exact; numerics.MODEL_BOUNDS has a bound for each.
 _LOOSEST_FIRST = ("fp8", "fp8, bf16 edges", "bf16", "fp32")
@@ -94,14 +95,14 @@ def _value_names(model: ir.Model) -> set[str]:
 
 def _sites(model: ir.Model, shared: set[str]) -> tuple[SiteOutput, ...]:
     return tuple(
-        SiteOutput(node.name or "", node.outputs[0].name, 2 if _layout(node) == "BHSD" else 1)
+        SiteOutput(
+            node.name or "",
+            node.outputs[0].name,
+            2 if attribute_string(node, "layout", "BSHD") == "BHSD" else 1,
+        )
         for node in model.graph
         if node.domain == schema.DOMAIN and node.outputs[0].name in shared
     )
-
-
-def _layout(node: ir.Node) -> str:
-    return node.attributes["layout"].as_string() if "layout" in node.attributes else "BSHD"
 
 
 def _loosest_precision(model: ir.Model) -> str:

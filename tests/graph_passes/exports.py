@@ -55,7 +55,7 @@ def write(export: Export, path: Path) -> None:
         "output_names": ["logits", *(PRESENT if export.past else ())],
     }
     module = _with_cache(_model(export)) if export.past else _without_cache(_model(export))
-    with _quiet(), torch.no_grad():
+    with quiet(), torch.no_grad():
         torch.onnx.export(
             module,
             (ids, mask, *cache),
@@ -151,7 +151,7 @@ def _with_cache(model: torch.nn.Module) -> torch.nn.Module:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without the exporters' warnings about every shape they look at."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level

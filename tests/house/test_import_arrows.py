@@ -18,7 +18,7 @@ PYTHON_ARROWS = {
 }
 # Third-party packages that only some files of a room may import.
 ONLY_IN = {
-    ("graph_passes", "onnxruntime"): {"graph_passes/masks.py"},
+    ("graph_passes", "onnxruntime"): set(),
     ("zyfa_ort", "torch"): {"zyfa_ort/demo/checkpoint.py", "zyfa_ort/demo/export.py", "zyfa_ort/export.py"},
     ("zyfa_ort", "onnxscript"): {"zyfa_ort/export.py"},
     ("zyfa_ort", "transformers"): {"zyfa_ort/demo/checkpoint.py", "zyfa_ort/demo/export.py"},

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import re
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +10,7 @@ from typing import Any, Final
 import onnx
 import torch
 import transformers
+from graph_passes.exports import quiet
 from torch import Tensor, nn
 from transformers.cache_utils import DynamicCache
 
@@ -63,7 +60,7 @@ def export(entry: Entry, path: Path) -> None:
         return
     route, opset = entry.exporter.rstrip("0123456789"), int(re.sub(r"\D", "", entry.exporter))
     call = _call(entry)
-    with _quiet():
+    with quiet():
         torch.onnx.export(
             call.module.eval(),
             tuple(call.example.values()),
@@ -240,17 +237,3 @@ class EncoderDecoder(Wrapper):
             use_cache=False,
         )[0]
         return out
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the exporters' warnings about every shape they look at."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)

@@ -39,9 +39,8 @@ def console(stderr: bool = False) -> Console:
 
 def print_error(error: Exception) -> None:
     """One line on standard error."""
-    format_usage = getattr(
-        error, "format_message", None
-    )  # errors of usage are worded by the command line itself
+    # Errors of usage are worded by the command line itself.
+    format_usage = getattr(error, "format_message", None)
     text = " ".join(str(format_usage() if format_usage else error).split()) or type(error).__name__
     print(f"zyfa-ort: {text}", file=sys.stderr)
 
