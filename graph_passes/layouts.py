@@ -29,7 +29,6 @@ from .views import Atom, View, dense, merged, size
 
 RESHAPES: Final = frozenset({"Reshape", "Unsqueeze", "Squeeze", "Flatten"})
 MAX_CHAIN: Final = 24
-MAX_READERS: Final = 64
 # Bits of significand; a cast to more of them loses nothing.
 SIGNIFICAND: Final = {
     ir.DataType.BFLOAT16: 8,
