@@ -1,0 +1,1 @@
+"""The gfx950 generator and its assembler driver."""

@@ -1,0 +1,4 @@
+#include "counters.hpp"
+namespace zyfa::emulator {
+void Counters::reset() {}
+}

@@ -1,0 +1,4 @@
+#include "effects.hpp"
+namespace zyfa::emulator {
+Effects effects_of(const Instruction&) { return Effects(); }
+}

@@ -1,0 +1,55 @@
+// Device memory: a registry of allocations below 2^48. Every access is looked up; one outside all allocations is an
+// error that names the nearest. The bytes live in host memory that an allocation owns or borrows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+
+namespace zyfa::emulator {
+
+struct Allocation {
+  uint64_t address = 0, bytes = 0;
+  std::string name;
+  uint8_t* host = nullptr;
+  bool writable = true;
+  std::unique_ptr<uint8_t[]> owned;
+
+  bool holds(uint64_t at, uint64_t size) const {
+    return at >= address && size <= bytes && at - address <= bytes - size;
+  }
+};
+
+class Memory {
+ public:
+  Memory() = default;
+  Memory(const Memory&) = delete;
+
+  // At an address of the registry's choice (256-byte aligned, guard gaps around it), filled with 0xCD.
+  uint64_t allocate(uint64_t bytes, std::string name);
+  // The same over memory that the caller keeps alive.
+  uint64_t borrow(void* host, uint64_t bytes, std::string name, bool writable = true);
+  // At an address of the caller's choice. Throws LaunchError when it overlaps another.
+  void allocate_at(uint64_t address, uint64_t bytes, std::string name);
+  void free(uint64_t address);
+
+  // The allocation that holds all of [address, address + bytes), or nullptr.
+  const Allocation* find(uint64_t address, uint64_t bytes) const;
+  // Host pointer for an access of the whole range. Throws LaunchError naming the nearest allocation.
+  uint8_t* at(uint64_t address, uint64_t bytes, bool write, const char* what) const;
+  // "0x1200 is 512 bytes past the end of 'key' (0x1000, 512 bytes)"
+  std::string describe(uint64_t address) const;
+
+ private:
+  uint64_t place(uint64_t bytes);
+  void insert(Allocation allocation);
+  std::map<uint64_t, Allocation> allocations_;
+  uint64_t next_ = 0x100000000;
+  mutable std::shared_mutex mutex_;
+};
+
+}  // namespace zyfa::emulator

@@ -1,0 +1,37 @@
+#include "state.hpp"
+
+#include <algorithm>
+
+#include "decode.hpp"
+
+namespace zyfa::emulator {
+
+void Wave::reset() {
+  // Registers hold a recognisable pattern: as float a NaN, as address far outside every allocation.
+  std::fill(&vgpr[0][0], &vgpr[0][0] + kVgprs * kLanes, 0xffbadbadu);
+  std::fill(std::begin(sgpr), std::end(sgpr), 0xffbadbadu);
+  std::fill(std::begin(vgpr_defined), std::end(vgpr_defined), 0);
+  std::fill(std::begin(sgpr_defined), std::end(sgpr_defined), 0);
+  scc = false;
+  mode = Mode();
+  status = WaveStatus::running;
+  priority = 0;
+  executed = barriers = started = 0;
+  counters.reset();
+  hazards.reset();
+  access = Access();
+}
+
+void Wave::report(Rule rule, const Instruction& instruction, const std::string& message, int missing) {
+  report(rule, rule_severity(rule), instruction, message, missing);
+}
+
+void Wave::report(Rule rule, Severity severity, const Instruction& instruction, const std::string& message, int missing) {
+  Launch& launch = *group->launch;
+  if (!launch.findings->count(rule, instruction.address)) return;
+  launch.findings->add({rule, severity, launch.kernel, {group->id[0], group->id[1], group->id[2]}, index,
+                        instruction.address - launch.entry, disassemble(instruction), message, missing, 1},
+                       instruction.address);
+}
+
+}  // namespace zyfa::emulator
