@@ -42,7 +42,9 @@ def toolchain() -> Toolchain:
     if found is not None and found.submodule_search_locations:
         zig = str(Path(found.submodule_search_locations[0]) / "zig")
         return Toolchain("ziglang", (zig, "clang"), (zig, "ld.lld"))
-    raise ToolchainError("device toolchain: no ROCm clang and no ziglang wheel; install one: pip install ziglang")
+    raise ToolchainError(
+        "device toolchain: no ROCm clang and no ziglang wheel; install one: pip install ziglang"
+    )
 
 
 def assemble(text: str, name: str = "kernel") -> bytes:

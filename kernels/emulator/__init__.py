@@ -76,7 +76,9 @@ def launch(
         raw = device.launch(0, kernel, _three(grid), _three(block), kernarg, **options)
     except _native.EmulatorError as error:
         raise EmulationError(str(error)) from None
-    result = Result(tuple(Finding(**f) for f in raw.pop("findings")), raw.pop("instructions"), raw.pop("workgroups"), raw)
+    result = Result(
+        tuple(Finding(**f) for f in raw.pop("findings")), raw.pop("instructions"), raw.pop("workgroups"), raw
+    )
     if result.errors and not report_only:
         raise EmulationError("; ".join(str(f) for f in result.errors[:5]))
     return result
@@ -87,7 +89,9 @@ def pack(device: Any, args: list[Any]) -> bytes:
     packed = b""
     for index, arg in enumerate(args):
         if isinstance(arg, np.ndarray):
-            value = struct.pack("<Q", device.borrow(arg.view(np.uint8) if arg.dtype.kind == "V" else arg, f"argument {index}"))
+            value = struct.pack(
+                "<Q", device.borrow(arg.view(np.uint8) if arg.dtype.kind == "V" else arg, f"argument {index}")
+            )
         elif isinstance(arg, np.generic):
             value = arg.tobytes()
         elif isinstance(arg, bytes):
