@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from zyfa_ort.kernels.asm.emit import offsets
 from zyfa_ort.kernels.asm.fp8_config import (
-    ARGUMENTS, BLOCK_ROWS, GROUP_ROWS, LOG2E, NO_ANCHOR, VALUE_DIM, Fp8Config,
+    ARGUMENTS,
+    BLOCK_ROWS,
+    GROUP_ROWS,
+    LOG2E,
+    NO_ANCHOR,
+    VALUE_DIM,
+    Fp8Config,
 )  # fmt: skip
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program

@@ -151,7 +151,7 @@ def _two_terms(p: Program, r: Roles, low: Register) -> None:
     rounded = r.temporary[0:2]
     for pair in range(16):
         first, second = scores[2 * pair], scores[2 * pair + 1]
-        p.v_cvt_pk_f32_fp8(rounded, r.high[pair // 2], modifiers="op_sel:[1,0]" if pair % 2 else "")
+        p.v_cvt_pk_f32_fp8(rounded, r.high[pair // 2], modifiers="src0_sel:WORD_1" if pair % 2 else "")
         for score, value in ((first, rounded[0]), (second, rounded[1])):
             p.v_sub_f32(score, score, value)
             p.v_mul_f32(score, 16.0, score)

@@ -66,8 +66,6 @@ class Instruction:
             name, tail = "buffer_load_dwordx4", " lds"
         else:
             tail = ""
-        if self.row.name == "v_cvt_pk_f32_fp8" and self.modifiers:
-            name += "_e64"
         spaced = f" {self.modifiers}" if self.modifiers else ""
         return f"{name} {', '.join(operands)}{spaced}{tail}".rstrip()
 
