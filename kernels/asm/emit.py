@@ -10,7 +10,7 @@ from zyfa_ort.kernels.asm.program import Instruction, Item, Label, Program
 from zyfa_ort.kernels.asm.waits import with_waits
 
 # The instruction prefetcher reads ahead; shipped kernels end in 256 bytes of filler.
-CODE_END = "\n".join(["  s_code_end"] * 64)
+CODE_END = "\n".join(["  s_nop 0"] * 64)
 
 
 @dataclass(frozen=True)
