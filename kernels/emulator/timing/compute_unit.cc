@@ -9,7 +9,7 @@ namespace zyfa::emulator::timing {
 namespace {
 
 constexpr uint64_t kNever = ~uint64_t{0};
-constexpr uint64_t kVisit = 4;   // a SIMD is visited every fourth cycle
+constexpr uint64_t kVisit = 4;  // a SIMD is visited every fourth cycle
 constexpr int kPorts = static_cast<int>(Port::count);
 
 // The first visit of this SIMD at or after a time.
@@ -52,12 +52,13 @@ void ComputeUnit::place_waves(const std::vector<Workgroup*>& groups) {
       slot.head = &code_.at(slot.wave->pc);
       slot.group = static_cast<uint16_t>(g);
       slot.track = static_cast<uint16_t>(kWaveTracks + slots_.size() - 1);
-      slot.simd = static_cast<uint8_t>(constants_.wave_placement == 0 ? (before + w) % kSimds : w / together % kSimds);
+      slot.simd = static_cast<uint8_t>(constants_.wave_placement == 0 ? (before + w) % kSimds
+                                                                      : w / together % kSimds);
       simds_[slot.simd].slots.push_back(&slot);
       ++stats_.simds[slot.simd].waves;
       if (trace_.enabled)
-        trace_.wave_names.push_back(format("workgroup (%u,%u,%u) wave %zu, SIMD %u", groups[g]->id[0], groups[g]->id[1],
-                                           groups[g]->id[2], w, slot.simd));
+        trace_.wave_names.push_back(format("workgroup (%u,%u,%u) wave %zu, SIMD %u", groups[g]->id[0],
+                                           groups[g]->id[1], groups[g]->id[2], w, slot.simd));
     }
     before += waves;
   }
@@ -67,7 +68,8 @@ void ComputeUnit::place_waves(const std::vector<Workgroup*>& groups) {
 
 std::vector<uint64_t> ComputeUnit::run(const std::vector<Workgroup*>& groups) {
   place_waves(groups);
-  for (int s = 0; s < kSimds; ++s) simds_[s].next = simds_[s].slots.empty() ? kNever : static_cast<uint64_t>(s);
+  for (int s = 0; s < kSimds; ++s)
+    simds_[s].next = simds_[s].slots.empty() ? kNever : static_cast<uint64_t>(s);
   for (;;) {
     int first = 0;
     for (int s = 1; s < kSimds; ++s)
@@ -76,7 +78,8 @@ std::vector<uint64_t> ComputeUnit::run(const std::vector<Workgroup*>& groups) {
     visit(first, simds_[first].next);
   }
   for (const auto& slot : slots_)
-    if (!slot->over) throw located(*slot->wave, slot->wave->pc, nullptr, "deadlock: no wave of the workgroup can go on");
+    if (!slot->over)
+      throw located(*slot->wave, slot->wave->pc, nullptr, "deadlock: no wave of the workgroup can go on");
   stats_.lds_busy += lds_.busy();
   stats_.memory_busy += memory_.busy();
   stats_.cycles += *std::max_element(ended_.begin(), ended_.end());
@@ -100,12 +103,14 @@ uint64_t ComputeUnit::waited(Slot& slot, const Cost& cost, Cause& cause) const {
   const int lgkm = slot.ds.count() + slot.smem.count();
   uint64_t lgkm_done = 0;
   if (lgkm > cost.lgkm_limit)
-    lgkm_done = slot.smem.count() > 0 ? std::max(slot.ds.newest(), slot.smem.newest()) : slot.ds.until(cost.lgkm_limit);
+    lgkm_done = slot.smem.count() > 0 ? std::max(slot.ds.newest(), slot.smem.newest())
+                                      : slot.ds.until(cost.lgkm_limit);
   cause = vm >= lgkm_done ? Cause::wait_vm : Cause::wait_lgkm;
   return std::max(vm, lgkm_done);
 }
 
-// When the head instruction of a wave could issue if no other wave wanted the same port, and what it waits for until then.
+// When the head instruction of a wave could issue if no other wave wanted the same port, and what it waits
+// for until then.
 uint64_t ComputeUnit::earliest(Slot& slot, Simd& simd, uint64_t now, Cause& cause) const {
   cause = Cause::count;
   if (slot.ready > now) return slot.ready;
@@ -123,7 +128,7 @@ uint64_t ComputeUnit::earliest(Slot& slot, Simd& simd, uint64_t now, Cause& caus
       break;
     }
     case Class::matrix:
-      later(simd.valu_free, Cause::valu_busy);
+      if (cost.port == Port::valu) later(simd.valu_free, Cause::valu_busy);
       later(simd.matrix_free, Cause::matrix_pipe);
       break;
     case Class::lds:
@@ -210,7 +215,7 @@ void ComputeUnit::issue(Slot& slot, uint64_t now) {
     slot.stats->stalls[static_cast<int>(cost.held)] += cost.hold - kVisit;
   }
   trace_.add(*place.step, now, std::max<uint64_t>(cost.hold, kVisit), slot.track);
-  if (cost.port == Port::valu)
+  if (cost.port == Port::valu || cost.port == Port::matrix)
     issue_vector(slot, place, now);
   else if (cost.counts_vm || cost.counts_ds || cost.counts_smem)
     issue_memory(slot, place, now);
@@ -236,12 +241,13 @@ void ComputeUnit::issue_vector(Slot& slot, const Code::Place& place, uint64_t no
   Simd& simd = simds_[slot.simd];
   SimdStats& stats = stats_.simds[slot.simd];
   const Cost& cost = place.cost;
-  simd.valu_free = now + cost.valu;
+  simd.valu_free = std::max(simd.valu_free, now + cost.valu);
   if (cost.kind == Class::matrix) {
     simd.matrix_free = now + cost.matrix;
     stats.matrix += cost.matrix;
     stats.matrix_issue += cost.valu;
-    trace_.add(*place.step, now, cost.matrix, static_cast<uint16_t>(static_cast<int>(Pipe::matrix) * kSimds + slot.simd));
+    trace_.add(*place.step, now, cost.matrix,
+               static_cast<uint16_t>(static_cast<int>(Pipe::matrix) * kSimds + slot.simd));
     return;
   }
   stats.valu += cost.valu;
@@ -249,7 +255,8 @@ void ComputeUnit::issue_vector(Slot& slot, const Code::Place& place, uint64_t no
     stats.overlapped += cost.valu;
     if (cost.doubtful) stats.doubtful_overlap += cost.valu;
   }
-  trace_.add(*place.step, now, cost.valu, static_cast<uint16_t>(static_cast<int>(Pipe::valu) * kSimds + slot.simd));
+  trace_.add(*place.step, now, cost.valu,
+             static_cast<uint16_t>(static_cast<int>(Pipe::valu) * kSimds + slot.simd));
 }
 
 void ComputeUnit::issue_memory(Slot& slot, Code::Place& place, uint64_t now) {
@@ -267,7 +274,8 @@ void ComputeUnit::issue_memory(Slot& slot, Code::Place& place, uint64_t now) {
     place.stats.conflict_cycles += work.conflicts;
     const uint64_t done = lds_.request(slot.simd, now, work);
     slot.ds.push(std::max(done, slot.ds.newest()));
-    trace_.add(*place.step, now, done - now, static_cast<uint16_t>(static_cast<int>(Pipe::lds) * kSimds + slot.simd));
+    trace_.add(*place.step, now, done - now,
+               static_cast<uint16_t>(static_cast<int>(Pipe::lds) * kSimds + slot.simd));
     return;
   }
   const MemoryWork work = memory_work(access);
@@ -276,14 +284,16 @@ void ComputeUnit::issue_memory(Slot& slot, Code::Place& place, uint64_t now) {
   if (place.step->effects.lds_dma)
     done = lds_.write_later(done, static_cast<uint32_t>(__builtin_popcountll(access.lanes)) * access.bytes);
   slot.vm.push(std::max(done, slot.vm.newest()));
-  trace_.add(*place.step, now, done - now, static_cast<uint16_t>(static_cast<int>(Pipe::memory) * kSimds + slot.simd));
+  trace_.add(*place.step, now, done - now,
+             static_cast<uint16_t>(static_cast<int>(Pipe::memory) * kSimds + slot.simd));
 }
 
 // Lets the waves of a workgroup go on when the last of them has arrived or ended.
 void ComputeUnit::meet_barrier(uint16_t group, uint64_t now) {
   if (at_barrier_[group] < running_[group] || !release_barrier(*groups_[group])) return;
   at_barrier_[group] = 0;
-  const uint64_t go = now + std::max<uint64_t>(kVisit, static_cast<uint64_t>(std::lround(constants_.barrier_cycles)));
+  const uint64_t go =
+      now + std::max<uint64_t>(kVisit, static_cast<uint64_t>(std::lround(constants_.barrier_cycles)));
   for (auto& other : slots_) {
     if (other->group != group || other->over || other->barrier == nullptr) continue;
     book(*other, now + kVisit);

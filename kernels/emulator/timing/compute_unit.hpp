@@ -1,5 +1,6 @@
-// One compute unit: four SIMDs, visited in turn, that run the waves of the workgroups placed on it. It executes every
-// instruction through step(), so a timed launch computes the same results and finds the same faults as a functional one.
+// One compute unit: four SIMDs, visited in turn, that run the waves of the workgroups placed on it. It
+// executes every instruction through step(), so a timed launch computes the same results and finds the same
+// faults as a functional one.
 #pragma once
 
 #include <memory>
@@ -21,7 +22,8 @@ class Code {
       : program_(program), constants_(constants), begin_(begin), places_((bytes + 3) / 4) {}
   Place& at(uint64_t address) {
     const uint64_t slot = (address - begin_) / 4;
-    if (slot < places_.size() && places_[slot] && places_[slot]->step->instruction.address == address) return *places_[slot];
+    if (slot < places_.size() && places_[slot] && places_[slot]->step->instruction.address == address)
+      return *places_[slot];
     return fetch(address);
   }
   const std::vector<std::unique_ptr<Place>>& places() const { return places_; }
@@ -37,7 +39,8 @@ class Code {
 class ComputeUnit {
  public:
   ComputeUnit(Code& code, const Constants& constants, Stats& stats, Trace& trace);
-  // Runs the workgroups, which start together, to their end; returns when each of them ended. Throws LaunchError.
+  // Runs the workgroups, which start together, to their end; returns when each of them ended. Throws
+  // LaunchError.
   std::vector<uint64_t> run(const std::vector<Workgroup*>& groups);
 
  private:
@@ -58,8 +61,8 @@ class ComputeUnit {
     WaveStats* stats = nullptr;
   };
   struct Simd {
-    std::vector<Slot*> slots;        // oldest first
-    uint64_t next = 0;               // visit
+    std::vector<Slot*> slots;  // oldest first
+    uint64_t next = 0;         // visit
     uint64_t valu_free = 0, matrix_free = 0;
   };
 
@@ -83,7 +86,7 @@ class ComputeUnit {
   Simd simds_[kSimds];
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Workgroup*> groups_;
-  std::vector<uint32_t> at_barrier_, running_;   // waves per workgroup
+  std::vector<uint32_t> at_barrier_, running_;  // waves per workgroup
   std::vector<uint64_t> ended_;
 };
 

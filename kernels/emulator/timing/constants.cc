@@ -41,8 +41,10 @@ void Constants::set(const std::map<std::string, double>& values) {
     double* place = find(*this, name);
     if (place == nullptr) {
       std::string names;
-      for (const ConstantInfo& info : constant_table()) names += std::string(names.empty() ? "" : ", ") + info.name;
-      throw LaunchError(format("timing: no constant is called '%s'; there are %s", name.c_str(), names.c_str()));
+      for (const ConstantInfo& info : constant_table())
+        names += std::string(names.empty() ? "" : ", ") + info.name;
+      throw LaunchError(
+          format("timing: no constant is called '%s'; there are %s", name.c_str(), names.c_str()));
     }
     if (!std::isfinite(value) || value < 0 || value > 1e9 || (value == 0 && !may_be_zero(name)))
       throw LaunchError(format("timing: constant '%s' must be %s and at most 1e9, got %g", name.c_str(),

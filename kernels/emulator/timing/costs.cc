@@ -22,17 +22,27 @@ Class vector_class(const Step& step) {
 
 double vector_cycles(Class kind, const Constants& c) {
   switch (kind) {
-    case Class::packed_f32: return c.packed_f32_cycles;
-    case Class::trans: return c.trans_cycles;
-    case Class::convert: return c.convert_cycles;
+    case Class::packed_f32:
+      return c.packed_f32_cycles;
+    case Class::trans:
+      return c.trans_cycles;
+    case Class::convert:
+      return c.convert_cycles;
     case Class::convert_fp8:
-    case Class::convert_packed: return c.convert_packed_cycles;
-    case Class::permlane: return c.permlane_cycles;
-    case Class::quarter_rate: return c.quarter_rate_cycles;
-    case Class::wide_integer: return c.wide_integer_cycles;
-    case Class::dot: return c.dot_cycles;
-    case Class::lane_read: return c.lane_read_cycles;
-    default: return c.valu_cycles;
+    case Class::convert_packed:
+      return c.convert_packed_cycles;
+    case Class::permlane:
+      return c.permlane_cycles;
+    case Class::quarter_rate:
+      return c.quarter_rate_cycles;
+    case Class::wide_integer:
+      return c.wide_integer_cycles;
+    case Class::dot:
+      return c.dot_cycles;
+    case Class::lane_read:
+      return c.lane_read_cycles;
+    default:
+      return c.valu_cycles;
   }
 }
 
@@ -46,11 +56,20 @@ void price_vector(const Step& step, const Constants& c, Cost& cost) {
   cost.port = Port::valu;
   cost.valu = cycles<uint16_t>(vector_cycles(cost.kind, c));
   switch (cost.kind) {
-    case Class::packed_f32: cost.coexec = c.coexec_packed_f32 != 0; break;
-    case Class::trans: cost.coexec = c.coexec_trans != 0; break;
-    case Class::convert_fp8: cost.coexec = c.coexec_convert_fp8 != 0; break;
-    case Class::dot: cost.coexec = c.coexec_dot != 0; break;
-    default: return;
+    case Class::packed_f32:
+      cost.coexec = c.coexec_packed_f32 != 0;
+      break;
+    case Class::trans:
+      cost.coexec = c.coexec_trans != 0;
+      break;
+    case Class::convert_fp8:
+      cost.coexec = c.coexec_convert_fp8 != 0;
+      break;
+    case Class::dot:
+      cost.coexec = c.coexec_dot != 0;
+      break;
+    default:
+      return;
   }
   cost.doubtful = true;
 }
@@ -98,8 +117,10 @@ void price_control(const Instruction& in, const Constants& c, Cost& cost) {
       cost.kind = Class::barrier;
       cost.port = Port::branch;
       break;
-    case Op::s_setprio: break;
-    default: cost.port = Port::branch;
+    case Op::s_setprio:
+      break;
+    default:
+      cost.port = Port::branch;
   }
 }
 
@@ -127,10 +148,13 @@ Cost cost_of(const Step& step, const Constants& c) {
   Cost cost;
   switch (step.effects.unit) {
     case Unit::valu:
-    case Unit::trans: price_vector(step, c, cost); break;
+    case Unit::trans:
+      price_vector(step, c, cost);
+      break;
     case Unit::matrix:
       cost.kind = Class::matrix;
       cost.valu = cycles<uint16_t>(c.matrix_head_cycles);
+      cost.port = cost.valu == 0 ? Port::matrix : Port::valu;
       cost.matrix = cycles<uint16_t>(c.pass_cycles * step.effects.passes);
       break;
     case Unit::salu:
@@ -149,14 +173,18 @@ Cost cost_of(const Step& step, const Constants& c) {
       cost.counts_vm = true;
       cost.write = step.effects.is_store && !step.effects.is_load;
       break;
-    case Unit::lds: price_lds(step, cost); break;
+    case Unit::lds:
+      price_lds(step, cost);
+      break;
     case Unit::branch:
       cost.kind = Class::branch;
       cost.port = Port::branch;
       cost.hold = cycles<uint32_t>(std::max(c.branch_cycles, 4.0));
       cost.held = Cause::branch;
       break;
-    case Unit::control: price_control(step.instruction, c, cost); break;
+    case Unit::control:
+      price_control(step.instruction, c, cost);
+      break;
   }
   // s_barrier and s_endpgm may be filed under branch or control.
   if (step.instruction.info->format == Format::sopp &&

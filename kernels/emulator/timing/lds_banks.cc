@@ -9,8 +9,9 @@ namespace {
 constexpr uint64_t kAll = ~uint64_t{0};
 constexpr int kMaxPhases = 8;
 
-// Phases of ds_read_b128, ds_read_b64, ds_read_b96 and ds_write_b64 were measured by others on the chip; transposed reads
-// are taken as plain reads of their width, the rest as consecutive lanes that fill the width of the data path.
+// Phases of ds_read_b128, ds_read_b64, ds_read_b96 and ds_write_b64 were measured by others on the chip;
+// transposed reads are taken as plain reads of their width, the rest as consecutive lanes that fill the width
+// of the data path.
 struct Phases {
   uint8_t bytes;
   bool write;
@@ -21,22 +22,35 @@ struct Phases {
 
 constexpr uint64_t span(int first, int last) { return (kAll >> (63 - last)) & (kAll << first); }
 
-constexpr uint64_t kRead128 = span(0, 3) | span(12, 15) | span(20, 27), kRead128b = span(4, 11) | span(16, 19) | span(28, 31);
-constexpr uint64_t kRead96[4] = {span(0, 3) | span(20, 23), span(4, 7) | span(16, 19), span(8, 11) | span(28, 31),
-                                 span(12, 15) | span(24, 27)};
+constexpr uint64_t kRead128 = span(0, 3) | span(12, 15) | span(20, 27),
+                   kRead128b = span(4, 11) | span(16, 19) | span(28, 31);
+constexpr uint64_t kRead96[4] = {span(0, 3) | span(20, 23), span(4, 7) | span(16, 19),
+                                 span(8, 11) | span(28, 31), span(12, 15) | span(24, 27)};
 
 constexpr Phases kPhases[] = {
     {4, false, 64, 2, {span(0, 31), span(32, 63)}},
     {8, false, 64, 2, {span(0, 31), span(32, 63)}},
-    {12, false, 32, 8, {kRead96[0], kRead96[1], kRead96[2], kRead96[3], kRead96[0] << 32, kRead96[1] << 32,
-                        kRead96[2] << 32, kRead96[3] << 32}},
+    {12,
+     false,
+     32,
+     8,
+     {kRead96[0], kRead96[1], kRead96[2], kRead96[3], kRead96[0] << 32, kRead96[1] << 32, kRead96[2] << 32,
+      kRead96[3] << 32}},
     {16, false, 64, 4, {kRead128, kRead128b, kRead128 << 32, kRead128b << 32}},
     {4, true, 32, 2, {span(0, 31), span(32, 63)}},
     {8, true, 32, 4, {span(0, 15), span(16, 31), span(32, 47), span(48, 63)}},
-    {12, true, 32, 8, {span(0, 7), span(8, 15), span(16, 23), span(24, 31), span(32, 39), span(40, 47), span(48, 55),
-                       span(56, 63)}},
-    {16, true, 32, 8, {span(0, 7), span(8, 15), span(16, 23), span(24, 31), span(32, 39), span(40, 47), span(48, 55),
-                       span(56, 63)}},
+    {12,
+     true,
+     32,
+     8,
+     {span(0, 7), span(8, 15), span(16, 23), span(24, 31), span(32, 39), span(40, 47), span(48, 55),
+      span(56, 63)}},
+    {16,
+     true,
+     32,
+     8,
+     {span(0, 7), span(8, 15), span(16, 23), span(24, 31), span(32, 39), span(40, 47), span(48, 55),
+      span(56, 63)}},
 };
 
 const Phases& phases_of(uint32_t bytes, bool write) {
@@ -48,7 +62,8 @@ const Phases& phases_of(uint32_t bytes, bool write) {
 
 }  // namespace
 
-uint32_t conflict_degree(const Access& access, uint64_t lanes, uint32_t offset, uint32_t bytes, uint32_t banks) {
+uint32_t conflict_degree(const Access& access, uint64_t lanes, uint32_t offset, uint32_t bytes,
+                         uint32_t banks) {
   uint32_t held[64], count[64], degree = 0;
   uint64_t used = 0;
   uint32_t extras[kLanes * 5];  // dwords beyond the first of their bank; an unaligned 16 bytes span five

@@ -6,8 +6,8 @@
 namespace zyfa::emulator::timing {
 
 struct LdsWork {
-  uint32_t cycles = 0;       // of the LDS
-  uint32_t conflicts = 0;    // of them lost to bank conflicts
+  uint32_t cycles = 0;     // of the LDS
+  uint32_t conflicts = 0;  // of them lost to bank conflicts
   uint32_t bytes = 0;
 };
 
@@ -15,6 +15,7 @@ struct LdsWork {
 LdsWork lds_work(const Cost& cost, const Access& access, const Constants& constants);
 
 // Most distinct dwords that one bank has to deliver for these lanes: 1 without conflicts, 0 without lanes.
-uint32_t conflict_degree(const Access& access, uint64_t lanes, uint32_t offset, uint32_t bytes, uint32_t banks);
+uint32_t conflict_degree(const Access& access, uint64_t lanes, uint32_t offset, uint32_t bytes,
+                         uint32_t banks);
 
 }  // namespace zyfa::emulator::timing

@@ -10,7 +10,8 @@ uint64_t rounded(double cycles) { return static_cast<uint64_t>(std::llround(std:
 
 }  // namespace
 
-// ---- LDS ----------------------------------------------------------------------------------------------------------
+// ---- LDS
+// ----------------------------------------------------------------------------------------------------------
 
 LdsPipe::LdsPipe(const Constants& constants) : constants_(constants) {
   const auto places = static_cast<size_t>(std::clamp(constants.lds_queue, 1.0, 1024.0));
@@ -45,12 +46,14 @@ uint64_t LdsPipe::request(int simd, uint64_t now, const LdsWork& work) {
 uint64_t LdsPipe::write_later(uint64_t arrival, uint32_t bytes) {
   const auto cycles = static_cast<uint32_t>(rounded(bytes / constants_.lds_write_bytes_per_clock));
   late_.push_back({arrival, cycles});
-  std::push_heap(late_.begin(), late_.end(), [](const Late& a, const Late& b) { return a.arrival > b.arrival; });
+  std::push_heap(late_.begin(), late_.end(),
+                 [](const Late& a, const Late& b) { return a.arrival > b.arrival; });
   busy_ += cycles;
   return arrival + cycles;
 }
 
-// ---- vector and scalar memory ---------------------------------------------------------------------------------------
+// ---- vector and scalar memory
+// ---------------------------------------------------------------------------------------
 
 MemoryWork memory_work(const Access& access) {
   // Distinct sectors: few lanes differ from their neighbour's, so a short list and the last hit are enough.
@@ -61,7 +64,8 @@ MemoryWork memory_work(const Access& access) {
     const uint64_t bytes = std::max<uint64_t>(access.bytes, 1);
     for (uint64_t sector = address / 64; sector <= (address + bytes - 1) / 64; ++sector) {
       if (count > 0 && sectors[count - 1] == sector) continue;
-      if (std::find(sectors, sectors + count, sector) == sectors + count && count < 2 * kLanes) sectors[count++] = sector;
+      if (std::find(sectors, sectors + count, sector) == sectors + count && count < 2 * kLanes)
+        sectors[count++] = sector;
     }
   }
   return {static_cast<uint32_t>(count * 64)};

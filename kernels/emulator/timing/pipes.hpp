@@ -1,5 +1,5 @@
-// Memory of one compute unit: when a request is done, given those before it. Everything is known when a request issues, so
-// there are no events to wait for.
+// Memory of one compute unit: when a request is done, given those before it. Everything is known when a
+// request issues, so there are no events to wait for.
 #pragma once
 
 #include <unordered_set>
@@ -54,12 +54,12 @@ class LdsPipe {
   void serve_arrived(uint64_t now);
   const Constants& constants_;
   Queue queues_[kSimds / 2];
-  std::vector<Late> late_;   // a heap, earliest arrival first
+  std::vector<Late> late_;  // a heap, earliest arrival first
   uint64_t free_ = 0, busy_ = 0;
 };
 
 struct MemoryWork {
-  uint32_t bytes = 0;        // that the L1 moves, in sectors of 64 bytes
+  uint32_t bytes = 0;  // that the L1 moves, in sectors of 64 bytes
 };
 MemoryWork memory_work(const Access& access);
 
