@@ -50,6 +50,7 @@ struct Instruction {
   Operand sdst;      // carry out and the like
   Operand src[3];    // of SMFMAC: src[2] is the index, the accumulator is dst
   Operand scale[2];  // block scales of the scaled matrix instructions: A, B
+  Operand mask;      // VCC of v_div_fmas, whose three sources are taken
 
   // Memory: address register(s), data to store, second data register, base (V#, SGPR pair), SGPR offset.
   Operand addr, data, data1, base, soffset;
