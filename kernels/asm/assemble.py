@@ -20,7 +20,7 @@ from zyfa_ort.kernels.asm.toolchain import run, toolchain
 from zyfa_ort.kernels.errors import ToolchainError
 
 # No warnings pass: what the assembler or the linker doubts is a mistake of the generator.
-ASSEMBLER = ("--target=amdgcn-amd-amdhsa", "-mcpu=gfx950", "-Werror", "-c")
+ASSEMBLER = ("--target=amdgcn-amd-amdhsa", "-mcpu=gfx950", "-Wa,--fatal-warnings", "-c")
 # -fuse-cuid=none: the default puts a hash of the source's path into the code object.
 HIP = (
     *("-x", "hip", "--cuda-device-only", "--offload-arch=gfx950", "-nogpulib", "-nogpuinc"),

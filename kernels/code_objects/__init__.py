@@ -23,7 +23,9 @@ def path(name: str) -> Path:
         if (found := Path(folder) / f"{name}.co").is_file():
             return found
     there = ", ".join(names()) or "none, reinstall with 'pip install .'"
-    raise MissingCodeObjectError(f"code object '{name}': expected {name}.co among the built ones, found {there}")
+    raise MissingCodeObjectError(
+        f"code object '{name}': expected {name}.co among the built ones, found {there}"
+    )
 
 
 def load(name: str) -> bytes:
