@@ -6,12 +6,15 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find custom_ops -name '*.cc' -o -name '*.hpp' -o -name '*.h' -o -name '*.map') CMakeLists.txt pyproject.toml
+# What the installed package is compiled from, and what of it clang-format looks after.
+FORMATTED := $(shell find custom_ops kernels -name '*.cc' -o -name '*.hpp' -o -name '*.h' -o -name '*.hip')
+SOURCES := $(FORMATTED) $(shell find custom_ops -name '*.map') \
+  $(shell find kernels -name '*.def' -o -name CMakeLists.txt) $(wildcard kernels/asm/*.py) CMakeLists.txt pyproject.toml
 
 export PYTHONUTF8 := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test slow-test coverage lint format clean
+.PHONY: demo test slow-test sanitize coverage lint format clean
 
 demo: .venv/demo
 	$(BIN)/python -m zyfa_ort.demo --cache .cache/demo
@@ -32,12 +35,12 @@ lint: .venv/dev
 	@# mypy follows no import hooks: show it the package as it is installed
 	@mkdir -p .cache/types/zyfa_ort && ln -sfn $(CURDIR)/zyfa_ort/* $(CURDIR)/graph_passes $(CURDIR)/kernels .cache/types/zyfa_ort/
 	MYPYPATH=.cache/types $(BIN)/mypy --cache-dir .cache/mypy
-	$(BIN)/clang-format --dry-run --Werror $(filter %.cc %.hpp %.h,$(SOURCES))
+	$(BIN)/clang-format --dry-run --Werror $(FORMATTED)
 
 format: .venv/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(filter %.cc %.hpp %.h,$(SOURCES))
+	$(BIN)/clang-format -i $(FORMATTED)
 
 clean:
 	rm -rf $(VENV) .cache build
