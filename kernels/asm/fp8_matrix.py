@@ -56,7 +56,9 @@ def fetch(p: Program, r: Roles, config: Fp8Config, ahead: int) -> None:
             p.s_sub_u32(r.scratch[5], stage, r.scratch[5])
             p.s_add_u32(M0, r.scratch[5], config.rope_base)
             p.s_mov_b32(EXEC[1], 0)
-            p.buffer_load_lds_dwordx4(r.rope_fetch, r.resource, 0, modifiers="offen", produces=f"tile_{ahead}")
+            p.buffer_load_lds_dwordx4(
+                r.rope_fetch, r.resource, 0, modifiers="offen", produces=f"tile_{ahead}"
+            )
             p.s_mov_b32(EXEC[1], -1)
 
 
@@ -95,7 +97,9 @@ def scores(p: Program, r: Roles, config: Fp8Config) -> None:
         block, step = slot % 2, slot // 2
         fragment = r.key[slot % len(r.key)]
         if action == "multiply":
-            p.v_mfma_f32_32x32x64_f8f6f4(r.scores[block], fragment, r.query[step], r.scores[block] if step else 0)
+            p.v_mfma_f32_32x32x64_f8f6f4(
+                r.scores[block], fragment, r.query[step], r.scores[block] if step else 0
+            )
             continue
         row_bytes = 128 if step < 2 else 64
         for half in range(2):
