@@ -85,8 +85,8 @@ bool selects_byte(const Instruction& instruction) {
 // 16-bit results of GFX9 that keep the other half (LLVM, zeroesHigh16BitsOfDest: everything else writes zeros there).
 bool keeps_other_half(Op op) {
   switch (op) {
-    case Op::v_mad_mixlo_f16:
-    case Op::v_mad_mixhi_f16:
+    case Op::v_fma_mixlo_f16:
+    case Op::v_fma_mixhi_f16:
     case Op::v_mad_f16:
     case Op::v_mad_u16:
     case Op::v_mad_i16:
@@ -185,7 +185,7 @@ void vector_effects(const Instruction& instruction, Effects& effects) {
     if (!old_value) read(effects, instruction.src[i], role_of_source(instruction, i));
   }
   if (merges) read(effects, instruction.dst, Role::merge);
-  if (op == Op::v_div_fmas_f32 || op == Op::v_div_fmas_f64) effects.sgpr_reads.add(kVcc, 2, Role::mask);
+  read(effects, instruction.mask, Role::mask);
   if (swaps(op)) {
     read(effects, instruction.dst, Role::source);
     write(effects, instruction.src[0], Role::result);

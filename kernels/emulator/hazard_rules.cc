@@ -17,8 +17,6 @@ const Use* first_overlap(const Uses<N>& produced, const Uses<M>& consumed) {
   return nullptr;
 }
 
-bool is_exec(const Use& use) { return use.first >= kExec; }
-
 const Use kExecUse{kExec, 2, Role::exec};
 
 const Use* source_c(const Effects& effects) {
@@ -149,7 +147,11 @@ void check_vector_result(const Reporter& report, const Effects& before, const Ef
   const Use* read = first_overlap(before.vgpr_writes, effects.vgpr_reads);
   if (read == nullptr) return;
   if (effects.is_matrix()) report.need(Rule::H6, 2, *read, kWritten);
-  if (effects.traits & kPermlaneSwap) report.need(Rule::G4, 2, *read, kWritten);
+  if (effects.traits & kPermlaneSwap) {
+    // LLVM keeps 2 always; between two swaps AMD's kernels keep 1.
+    const bool shipped = report.between == 1 && before.traits & kPermlaneSwap;
+    report.need(Rule::G4, 2, *read, kWritten, Breach::vgpr, shipped ? Severity::warning : Severity::error);
+  }
   if (effects.traits & kLaneRead) report.need(Rule::G9, 1, *read, kWritten);
   if (effects.unit == Unit::valu) {
     if (before.unit == Unit::trans) report.need(Rule::G1, 1, *read, kWritten);
@@ -169,11 +171,11 @@ void check_dpp(const Reporter& report, const Effects& before, const Effects& eff
 // G22: only the accumulator of the same instruction gets the sum early.
 void check_dot(const Reporter& report, const Instruction& instruction, const Effects& before, const Effects& effects) {
   const Use& sum = before.vgpr_writes.items[0];
-  const bool chained = instruction.op == report.producer->op;
-  for (int i = 0; i < effects.vgpr_reads.size; ++i) {
-    const bool accumulator = chained && instruction.src[2].is_vgpr() && i == effects.vgpr_reads.size - 1;
-    if (!accumulator && overlap(sum, effects.vgpr_reads.items[i])) report.need(Rule::G22, 3, sum, kWritten);
-  }
+  const bool chained = instruction.op == report.producer->op && instruction.src[2].is_vgpr();
+  int reads = effects.vgpr_reads.size;
+  while (reads > 0 && effects.vgpr_reads.items[reads - 1].role == Role::merge) --reads;
+  for (int i = 0; i < (chained ? reads - 1 : reads); ++i)
+    if (overlap(sum, effects.vgpr_reads.items[i])) report.need(Rule::G22, 3, sum, kWritten);
   if (effects.is_vector() && !chained && first_overlap(before.vgpr_writes, effects.vgpr_writes))
     report.need(Rule::G22, 3, sum, kWritten);
 }
