@@ -85,8 +85,8 @@ bool selects_byte(const Instruction& instruction) {
 // 16-bit results of GFX9 that keep the other half (LLVM, zeroesHigh16BitsOfDest: everything else writes zeros there).
 bool keeps_other_half(Op op) {
   switch (op) {
-    case Op::v_mad_mixlo_f16:
-    case Op::v_mad_mixhi_f16:
+    case Op::v_fma_mixlo_f16:
+    case Op::v_fma_mixhi_f16:
     case Op::v_mad_f16:
     case Op::v_mad_u16:
     case Op::v_mad_i16:
