@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # What the installed package is compiled from, and what of it clang-format looks after.
 FORMATTED := $(shell find custom_ops kernels -name '*.cc' -o -name '*.hpp' -o -name '*.h' -o -name '*.hip')
-SOURCES := $(FORMATTED) $(shell find custom_ops -name '*.map') \
+SOURCES := $(FORMATTED) $(shell find custom_ops kernels -name '*.map') \
   $(shell find kernels -name '*.def' -o -name CMakeLists.txt) $(wildcard kernels/asm/*.py) CMakeLists.txt pyproject.toml
 
 export PYTHONUTF8 := 1
