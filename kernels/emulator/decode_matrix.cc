@@ -1,6 +1,4 @@
 // VOP3P: packed arithmetic, and the matrix instructions that share its opcodes.
-#include <cstring>
-
 #include "decode_parts.hpp"
 
 namespace zyfa::emulator {
@@ -8,9 +6,6 @@ namespace {
 
 constexpr unsigned kLoadScale = 0x2c;
 
-bool is_matrix(const OpInfo& row) {
-  return std::strncmp(row.name, "v_mfma", 6) == 0 || std::strncmp(row.name, "v_smfmac", 8) == 0;
-}
 bool takes_formats(Op op) {
   return op == Op::v_mfma_f32_16x16x128_f8f6f4 || op == Op::v_mfma_f32_32x32x64_f8f6f4;
 }

@@ -68,7 +68,8 @@ void decode_ds(Cursor& c, uint32_t word) {
   out.gds = bit(word, 16);
   out.offset0 = static_cast<uint8_t>(bits(word, 7, 0));
   out.offset1 = static_cast<uint8_t>(bits(word, 15, 8));
-  if (!two_addresses(row)) out.offset = static_cast<int32_t>(bits(word, 15, 0));
+  out.two_offsets = two_addresses(row);
+  if (!out.two_offsets) out.offset = static_cast<int32_t>(bits(word, 15, 0));
   const struct {
     Field field;
     unsigned number;

@@ -139,6 +139,7 @@ void decode_smem(Cursor& c, uint32_t word) {
   }
   c.out.base = sgpr(bits(word, 5, 0) * 2, base->dwords());
   must_be_zero(bits(high, 24, 21), "SMEM bits 56:53");
+  c.out.has_offset = immediate_enable;
   if (immediate_enable) {
     c.out.offset = static_cast<int32_t>(bits(high, 20, 0) << 11) >> 11;
     if (soffset_enable)

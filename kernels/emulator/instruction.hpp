@@ -56,6 +56,8 @@ struct Instruction {
   Operand addr, data, data1, base, soffset;
   int32_t offset = 0;                    // byte offset; of two-address DS instructions see offset0/offset1
   uint8_t offset0 = 0, offset1 = 0;
+  bool two_offsets = false;              // DS: offset0 and offset1 count, offset does not
+  bool has_offset = false;               // SMEM: an immediate offset is encoded, maybe beside an SGPR
   bool sc0 = false, sc1 = false, nt = false, offen = false, idxen = false, lds = false, gds = false;
   bool saddr_off = false;                // global/scratch without SGPR base
 

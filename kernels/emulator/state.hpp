@@ -104,6 +104,10 @@ struct Wave {
   void report(Rule rule, const Instruction& instruction, const std::string& message, int missing = 0);
   void report(Rule rule, Severity severity, const Instruction& instruction, const std::string& message,
               int missing = 0);
+  // The two halves of report(): make the message only the first time.
+  bool first_time(Rule rule, Severity severity, const Instruction& instruction);
+  void add_finding(Rule rule, Severity severity, const Instruction& instruction, const std::string& message,
+                   int missing);
 };
 
 class Program;
