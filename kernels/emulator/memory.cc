@@ -83,6 +83,16 @@ void Memory::allocate_at(uint64_t address, uint64_t bytes, std::string name) {
   insert(std::move(made));
 }
 
+void Memory::borrow_at(void* host, uint64_t bytes, std::string name) {
+  const std::unique_lock lock(mutex_);
+  Allocation made;
+  made.address = reinterpret_cast<uintptr_t>(host);
+  made.bytes = bytes;
+  made.name = std::move(name);
+  made.host = static_cast<uint8_t*>(host);
+  insert(std::move(made));
+}
+
 void Memory::free(uint64_t address) {
   const std::unique_lock lock(mutex_);
   if (allocations_.erase(address) == 0)

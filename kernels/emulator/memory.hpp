@@ -45,6 +45,8 @@ class Memory {
   uint64_t borrow(void* host, uint64_t bytes, std::string name, bool writable = true);
   // At an address of the caller's choice. Throws LaunchError when it overlaps another.
   void allocate_at(uint64_t address, uint64_t bytes, std::string name);
+  // Host memory that the caller keeps alive, at its own address. Throws LaunchError when it overlaps another.
+  void borrow_at(void* host, uint64_t bytes, std::string name);
   void free(uint64_t address);
 
   // The allocation that holds all of [address, address + bytes), or nullptr.
