@@ -1,4 +1,5 @@
 #include "counters.hpp"
 namespace zyfa::emulator {
 void Counters::reset() {}
+void Counters::wait(Wave&, const Instruction&, unsigned, unsigned) {}
 }

@@ -14,6 +14,8 @@ struct Wave;
 class Counters {
  public:
   void reset();
+  // s_waitcnt: at most this many vector memory and LDS/scalar operations may still be under way.
+  void wait(Wave& wave, const Instruction& instruction, unsigned vmcnt, unsigned lgkmcnt);
 
  private:
 };
