@@ -8,7 +8,8 @@
 
 namespace zyfa::emulator {
 
-// Decodes one instruction from `size` readable bytes. Throws DecodeError when the bytes are no instruction of gfx950.
+// Decodes one instruction from `size` readable bytes. Throws DecodeError when the bytes are no instruction of
+// gfx950.
 Instruction decode(const uint8_t* bytes, size_t size, uint64_t address);
 
 // The text LLVM's assembler turns back into the same bytes. Branch targets are written as numbers.

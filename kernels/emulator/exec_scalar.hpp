@@ -6,9 +6,6 @@
 
 namespace zyfa::emulator {
 
-// Where LDS and private memory sit in the flat address space (as amdgpu places them on gfx9): 4 GB each.
-constexpr uint64_t kSharedAperture = uint64_t{1} << 48, kPrivateAperture = uint64_t{2} << 48;
-
 inline uint64_t special_value(const Wave& wave, uint16_t number) {
   switch (number) {
     case kSharedBase:

@@ -50,11 +50,14 @@ struct Instruction {
   Operand sdst;      // carry out and the like
   Operand src[3];    // of SMFMAC: src[2] is the index, the accumulator is dst
   Operand scale[2];  // block scales of the scaled matrix instructions: A, B
+  Operand mask;      // VCC of v_div_fmas, whose three sources are taken
 
   // Memory: address register(s), data to store, second data register, base (V#, SGPR pair), SGPR offset.
   Operand addr, data, data1, base, soffset;
   int32_t offset = 0;                    // byte offset; of two-address DS instructions see offset0/offset1
   uint8_t offset0 = 0, offset1 = 0;
+  bool two_offsets = false;              // DS: offset0 and offset1 count, offset does not
+  bool has_offset = false;               // SMEM: an immediate offset is encoded, maybe beside an SGPR
   bool sc0 = false, sc1 = false, nt = false, offen = false, idxen = false, lds = false, gds = false;
   bool saddr_off = false;                // global/scratch without SGPR base
 

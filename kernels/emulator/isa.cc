@@ -101,6 +101,11 @@ const OpInfo* find_op(Format format, unsigned opcode) {
   return found == tables().by_opcode.end() ? nullptr : found->second;
 }
 
+bool is_matrix(const OpInfo& row) {
+  const std::string_view name = row.name;
+  return row.operand_count > 0 && (name.substr(0, 6) == "v_mfma" || name.substr(0, 8) == "v_smfmac");
+}
+
 const OpInfo* find_op(const char* name) {
   const auto found = tables().by_name.find(name);
   return found == tables().by_name.end() ? nullptr : found->second;
