@@ -10,12 +10,15 @@
 
 #include "decode.hpp"
 #include "errors.hpp"
+#include "lint.hpp"
 #include "machine.hpp"
 #include "timing.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace zyfa::emulator;
+
+void bind_effects(nb::module_& m);
 
 namespace {
 
@@ -139,6 +142,14 @@ NB_MODULE(_native, m) {
     const Instruction one = decode(reinterpret_cast<const uint8_t*>(code.c_str()), code.size(), address);
     return nb::make_tuple(one.bytes, disassemble(one));
   }, "code"_a, "address"_a = 0);
+
+  bind_effects(m);
+  // Findings of the wait-state rules over straight-line code, without running it.
+  m.def("hazards_of", [](const nb::bytes& code) {
+    nb::list made;
+    for (const Finding& f : lint(reinterpret_cast<const uint8_t*>(code.c_str()), code.size())) made.append(to_dict(f));
+    return made;
+  }, "code"_a);
 
   nb::class_<Device>(m, "Device")
       .def(nb::init<>())
