@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from zyfa_ort.kernels.emulator import _native
 from zyfa_ort.kernels.errors import EmulationError
 

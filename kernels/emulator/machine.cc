@@ -122,10 +122,16 @@ void run_turn(Wave& wave) {
       next = &program.at(pc);
       step(wave, *next);
     } catch (const LaunchError& error) {
-      const std::string text = next ? " '" + disassemble(next->instruction) + "'" : "";
-      throw LaunchError(place_of(wave, pc) + text + ": " + error.what());
+      throw located(wave, pc, next ? &next->instruction : nullptr, error.what());
     }
   }
+}
+
+}  // namespace
+
+LaunchError located(const Wave& wave, uint64_t pc, const Instruction* instruction, const std::string& what) {
+  const std::string text = instruction ? " '" + disassemble(*instruction) + "'" : "";
+  return LaunchError(place_of(wave, pc) + text + ": " + what);
 }
 
 void run_group(Workgroup& group, std::mt19937_64* shuffle) {
@@ -140,11 +146,9 @@ void run_group(Workgroup& group, std::mt19937_64* shuffle) {
     if (std::all_of(order.begin(), order.end(), [](Wave* w) { return w->status == WaveStatus::ended; })) return;
     if (release_barrier(group)) continue;
     const auto stuck = std::find_if(order.begin(), order.end(), [](Wave* w) { return w->status != WaveStatus::ended; });
-    throw LaunchError(place_of(**stuck, (*stuck)->pc) + ": deadlock: no wave of the workgroup can go on");
+    throw located(**stuck, (*stuck)->pc, nullptr, "deadlock: no wave of the workgroup can go on");
   }
 }
-
-}  // namespace
 
 // ---- modules ------------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ void Wave::reset() {
   std::fill(std::begin(sgpr), std::end(sgpr), 0xffbadbadu);
   std::fill(std::begin(vgpr_defined), std::end(vgpr_defined), 0);
   std::fill(std::begin(sgpr_defined), std::end(sgpr_defined), 0);
+  std::fill(std::begin(vgpr_look), std::end(vgpr_look), ~uint64_t{0});
+  std::fill(std::begin(sgpr_look), std::end(sgpr_look), ~uint64_t{0});
   scc = false;
   mode = Mode();
   status = WaveStatus::running;

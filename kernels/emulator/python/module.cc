@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -11,6 +12,7 @@
 #include "errors.hpp"
 #include "lint.hpp"
 #include "machine.hpp"
+#include "timing.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -84,7 +86,8 @@ class Device {
 
   nb::dict launch(size_t module, const std::string& kernel, std::array<uint32_t, 3> grid, std::array<uint32_t, 3> block,
                   const nb::bytes& kernarg, uint32_t dynamic_lds, bool check, uint64_t order_seed,
-                  uint64_t max_instructions, unsigned threads, const std::string& accumulation) {
+                  uint64_t max_instructions, unsigned threads, const std::string& accumulation,
+                  std::optional<nb::dict> timing) {
     LaunchRequest request;
     request.kernel = kernel;
     std::copy(grid.begin(), grid.end(), request.grid);
@@ -96,12 +99,18 @@ class Device {
     request.options.max_instructions = max_instructions;
     request.options.threads = threads;
     request.options.accumulation = accumulation_named(accumulation);
-    LaunchSummary summary;
+    timing::TimedLaunch timed;
+    LaunchSummary& summary = timed.summary;
+    const timing::Request timing_options = timing ? timing_request(*timing) : timing::Request();
     {
       nb::gil_scoped_release release;
-      summary = zyfa::emulator::launch(*modules_.at(module), memory_, request);
+      if (timing)
+        timed = timing::launch_timed(*modules_.at(module), memory_, request, timing_options);
+      else
+        summary = zyfa::emulator::launch(*modules_.at(module), memory_, request);
     }
     nb::dict made;
+    if (timing) made["timing"] = timing_report(timed.report);
     nb::list findings;
     for (const Finding& f : summary.findings) findings.append(to_dict(f));
     made["findings"] = findings;
@@ -158,5 +167,6 @@ NB_MODULE(_native, m) {
       .def("free", &Device::free)
       .def("launch", &Device::launch, "module"_a, "kernel"_a, "grid"_a, "block"_a, "kernarg"_a, "dynamic_lds"_a = 0,
            "check"_a = true, "order_seed"_a = 0, "max_instructions"_a = 200'000'000, "threads"_a = 1,
-           "accumulation"_a = "exact");
+           "accumulation"_a = "exact", "timing"_a = nb::none());
+  bind_timing(m);
 }

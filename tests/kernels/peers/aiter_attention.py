@@ -8,7 +8,6 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
-
 from zyfa_ort.kernels.emulator import Result, launch
 
 
