@@ -11,6 +11,7 @@
 #include "decode.hpp"
 #include "errors.hpp"
 #include "lint.hpp"
+#include "listing.hpp"
 #include "machine.hpp"
 #include "timing.hpp"
 
@@ -160,5 +161,6 @@ NB_MODULE(_native, m) {
       .def("launch", &Device::launch, "module"_a, "kernel"_a, "grid"_a, "block"_a, "kernarg"_a, "dynamic_lds"_a = 0,
            "check"_a = true, "order_seed"_a = 0, "max_instructions"_a = 200'000'000, "threads"_a = 1,
            "accumulation"_a = "exact", "timing"_a = nb::none());
+  bind_listing(m);
   bind_timing(m);
 }
