@@ -92,6 +92,7 @@ void decode_ds(Cursor& c, uint32_t word) {
     throw DecodeError(format("GDS of %s must be %d", row.name, !out.gds));
   if (row.operand(Field::data0) == nullptr && row.operand(Field::vdst) == nullptr)
     must_be_zero(acc, "ACC of an instruction without data");
+  if (row.op == Op::ds_nop) must_be_zero(bits(word, 15, 0), "OFFSET of ds_nop");
   out.offset0 = static_cast<uint8_t>(bits(word, 7, 0));
   out.offset1 = static_cast<uint8_t>(bits(word, 15, 8));
   out.two_offsets = two_addresses(row);

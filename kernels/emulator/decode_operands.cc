@@ -29,6 +29,8 @@ constexpr Float kFloats[9] = {
     {0x4400, 0x4080, 0x40800000, 0x4010000000000000}, {0xc400, 0xc080, 0xc0800000, 0xc010000000000000},
     {0x3118, 0x3e22, 0x3e22f983, 0x3fc45f306dc9c882}};
 
+constexpr unsigned kInverseTwoPi = 248;
+
 bool is_packed_single(const OperandSpec& spec) { return spec.element_bits == 32 && spec.elements == 2; }
 bool is_wide(const OperandSpec& spec) { return spec.bits == 64 && spec.element_bits == 64; }
 
@@ -175,6 +177,8 @@ Operand source(Cursor& c, unsigned code, const OperandSpec& spec) {
   made.code = static_cast<uint16_t>(code);
   made.dwords = spec.dwords();
   if (code <= 208 || (code >= 240 && code <= 248)) {
+    if (code == kInverseTwoPi && spec.element_bits == 16 && spec.kind != Kind::real)
+      throw DecodeError("1/(2 pi) as a 16-bit integer is not documented");
     made.kind = OperandKind::constant;
     made.value = inline_constant(code, spec);
     return made;

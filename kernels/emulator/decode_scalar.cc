@@ -44,6 +44,8 @@ void decode_sop2(Cursor& c, uint32_t word) {
     must_be_zero(bits(word, 22, 16), "SDST of an instruction without destination");
   c.out.src[0] = scalar_source(c, bits(word, 7, 0), *row.operand(Field::ssrc0));
   c.out.src[1] = scalar_source(c, bits(word, 15, 8), *row.operand(Field::ssrc1));
+  if (row.op == Op::s_cbranch_g_fork && c.has_literal())
+    throw DecodeError("s_cbranch_g_fork takes no literal");
 }
 
 void decode_sopc(Cursor& c, uint32_t word) {
@@ -141,6 +143,8 @@ void decode_smem(Cursor& c, uint32_t word) {
     must_be_zero(immediate_enable, "IMM of an instruction without address");
     return;
   }
+  if (data == nullptr || data->accepts == Accepts::immediate)
+    must_be_zero(c.out.sc0, "GLC of an instruction without data");
   c.out.base = sgpr(bits(word, 5, 0) * 2, base->dwords());
   must_be_zero(bits(high, 24, 21), "SMEM bits 56:53");
   c.out.has_offset = immediate_enable;

@@ -119,7 +119,7 @@ void add_vop3(Text& text, const Instruction& i) {
   if (i.op_sel != 0) {
     const int sources = source_count(i);
     // Bit 3 belongs to the destination, which stands behind the sources; byte selects use bits 2 and 3.
-    const bool bytes = i.op_sel & 4 && sources == 2;
+    const bool bytes = sources == 2 && i.info->operand(Field::vdst)->bits == 8;
     const unsigned packed =
         bytes ? i.op_sel : (i.op_sel & ((1u << sources) - 1)) | (i.op_sel >> 3 & 1u) << sources;
     text.modifier("op_sel:" + bit_list(packed, bytes ? 4 : sources + 1));
