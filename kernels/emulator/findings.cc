@@ -23,14 +23,14 @@ const char* rule_name(Rule rule) { return kRules[static_cast<int>(rule)].name; }
 const char* rule_text(Rule rule) { return kRules[static_cast<int>(rule)].text; }
 Severity rule_severity(Rule rule) { return kRules[static_cast<int>(rule)].severity; }
 
-bool Findings::count(Rule rule, uint64_t address) {
+bool Findings::count(Rule rule, Severity severity, uint64_t address) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return ++entries_[{address, rule}].first == 1;
+  return ++entries_[{address, rule, severity}].first == 1;
 }
 
 void Findings::add(Finding finding, uint64_t address) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  entries_[{address, finding.rule}].second = std::move(finding);
+  entries_[{address, finding.rule, finding.severity}].second = std::move(finding);
 }
 
 std::vector<Finding> Findings::all() const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace zyfa::emulator {
@@ -35,17 +36,17 @@ struct Finding {
   uint64_t times;            // how often at this place (all waves and workgroups)
 };
 
-// Collects; one entry per rule and instruction address, the first occurrence with all its details. Thread-safe.
+// Collects; one entry per rule, severity and instruction address, the first occurrence with all its details. Thread-safe.
 class Findings {
  public:
   // True the first time: only then the caller needs to make the texts.
-  bool count(Rule rule, uint64_t address);
+  bool count(Rule rule, Severity severity, uint64_t address);
   void add(Finding finding, uint64_t address);
   std::vector<Finding> all() const;  // errors first, then by address
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::pair<uint64_t, Rule>, std::pair<uint64_t, Finding>> entries_;
+  std::map<std::tuple<uint64_t, Rule, Severity>, std::pair<uint64_t, Finding>> entries_;
 };
 
 }  // namespace zyfa::emulator

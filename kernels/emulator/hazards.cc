@@ -1,6 +1,98 @@
 #include "hazards.hpp"
+
+#include <algorithm>
+
+#include "decode.hpp"
+#include "errors.hpp"
+#include "hazard_windows.hpp"
+#include "state.hpp"
+
 namespace zyfa::emulator {
-void Hazards::reset() {}
-void Hazards::check(Wave&, const Instruction&, const Effects&) {}
-void Hazards::record(const Wave&, const Instruction&, const Effects&) {}
+namespace {
+
+constexpr uint16_t kShortLived = kShiftedResult | kScaledPart | kDot | kWideStore;
+
+std::string range(const char* letter, unsigned first, unsigned count) {
+  return count == 1 ? format("%s%u", letter, first) : format("%s[%u:%u]", letter, first, first + count - 1);
 }
+
+std::string name_of(const Breach& breach) {
+  const unsigned first = breach.registers.first, count = breach.registers.count;
+  if (breach.bank == Breach::hardware) return format("hardware register %u", first);
+  if (breach.bank == Breach::vgpr)
+    return first < kAgpr ? range("v", first, count) : range("a", first - kAgpr, count);
+  switch (first) {
+    case kVcc:
+      return count == 2 ? "vcc" : "vcc_lo";
+    case kVcc + 1:
+      return "vcc_hi";
+    case kM0:
+      return "m0";
+    case kExec:
+      return "exec";
+    default:
+      return range("s", first, count);
+  }
+}
+
+}  // namespace
+
+std::string describe(const Breach& breach, uint64_t base) {
+  return format("%s %s by '%s' at +0x%llx", name_of(breach).c_str(), breach.verb,
+                disassemble(*breach.producer).c_str(),
+                static_cast<unsigned long long>(breach.producer->address - base));
+}
+
+void Breaches::add(const Breach& breach) {
+  for (Breach* item = items_; item != items_ + size_; ++item) {
+    if (item->rule != breach.rule) continue;
+    const bool worse = breach.severity > item->severity ||
+                       (breach.severity == item->severity && breach.missing > item->missing);
+    if (worse) *item = breach;
+    return;
+  }
+  items_[size_++] = breach;
+}
+
+void Hazards::check(Wave& wave, const Instruction& instruction, const Effects& effects) {
+  if (!may_break(effects)) return;
+  Breaches found;
+  find(instruction, effects, found);
+  for (const Breach& breach : found) {
+    if (!wave.first_time(breach.rule, breach.severity, instruction)) continue;
+    const uint64_t entry = wave.group->launch->entry;
+    wave.add_finding(breach.rule, breach.severity, instruction, describe(breach, entry), breach.missing);
+  }
+}
+
+void Hazards::record(const Instruction& instruction, const Effects& effects) {
+  const uint64_t issued = issue_time(effects);
+  const Past past{clock_, issued, &instruction, &effects};
+  recent_.push(past);
+  const auto keep = [&](uint64_t& until, int window) {
+    until = std::max(until, clock_ + static_cast<uint64_t>(window) + 1);
+    pending_until_ = std::max(pending_until_, until);
+  };
+  if (effects.unit == Unit::matrix) {
+    matrix_.push(past);
+    keep(matrix_until_, kLongestMatrixWindow);
+  } else if (effects.traits & kVectorSgpr) {
+    scalar_.push(past);
+    keep(scalar_until_, kLongestScalarWindow);
+  }
+  if (effects.unit == Unit::trans || (effects.traits & kShortLived) != 0) keep(recent_until_, kLongestRecentWindow);
+  const uint64_t states = instruction.op == Op::s_nop ? static_cast<uint64_t>(instruction.imm & 15) + 1 : 1;
+  clock_ += states;
+  busy_clock_ = issued + states;
+  if (effects.unit == Unit::matrix) pipe_free_ = issued + effects.passes;
+}
+
+void Hazards::find(const Instruction& instruction, const Effects& effects, Breaches& found) const {
+  constexpr uint16_t kAsksRecent = kDpp | kPermlaneSwap | kLaneRead | kUsesM0 | kSetreg | kGetreg;
+  if (clock_ < matrix_until_) find_matrix(effects, found);
+  if (clock_ < scalar_until_) find_scalar(effects, found);
+  const bool asks = (effects.traits & kAsksRecent) != 0 || effects.unit == Unit::matrix;
+  if (asks || clock_ < recent_until_) find_recent(instruction, effects, found);
+}
+
+}  // namespace zyfa::emulator

@@ -2,22 +2,96 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "effects.hpp"
+#include "findings.hpp"
 
 namespace zyfa::emulator {
 
 struct Wave;
 
-class Hazards {
+// A rule that an instruction breaks, and the earlier instruction it clashes with.
+struct Breach {
+  Rule rule;
+  Severity severity;
+  int missing;                        // wait states
+  const Instruction* producer;
+  const char* verb;                   // what the producer did with the registers
+  Use registers;
+  enum Bank : uint8_t { vgpr, sgpr, hardware } bank;
+};
+
+// "v[4:19] written by 'v_mfma…' at +0x40"; offsets count from `base`.
+std::string describe(const Breach& breach, uint64_t base);
+
+// At most one per rule: the one with most wait states missing.
+class Breaches {
  public:
-  void reset();
-  // Reports through wave.report(); call before the instruction runs.
-  void check(Wave& wave, const Instruction& instruction, const Effects& effects);
-  // Enters the instruction into the history; call after check().
-  void record(const Wave& wave, const Instruction& instruction, const Effects& effects);
+  void add(const Breach& breach);
+  const Breach* begin() const { return items_; }
+  const Breach* end() const { return items_ + size_; }
 
  private:
+  Breach items_[16];
+  int size_ = 0;
+};
+
+class Hazards {
+ public:
+  void reset() { *this = Hazards(); }
+  // Reports through the wave's findings; call before the instruction runs.
+  void check(Wave& wave, const Instruction& instruction, const Effects& effects);
+  // Enters the instruction into the history; call after check(). Both arguments must outlive the history.
+  void record(const Wave&, const Instruction& instruction, const Effects& effects) { record(instruction, effects); }
+  void record(const Instruction& instruction, const Effects& effects);
+  // The breaches themselves.
+  void find(const Instruction& instruction, const Effects& effects, Breaches& found) const;
+  // False: nothing in the history can matter to this instruction.
+  bool may_break(const Effects& effects) const {
+    constexpr uint16_t kAsks = kDpp | kPermlaneSwap | kLaneRead | kUsesM0 | kSetreg | kGetreg;
+    return clock_ < pending_until_ || (effects.traits & kAsks) != 0 || effects.unit == Unit::matrix;
+  }
+
+ private:
+  struct Past {
+    uint64_t clock, busy_clock;
+    const Instruction* instruction;
+    const Effects* effects;
+  };
+  // The last N, newest first.
+  template <unsigned N>
+  struct Ring {
+    Past items[N];
+    unsigned next = 0, size = 0;
+    void push(const Past& past) {
+      items[next] = past;
+      next = (next + 1) % N;
+      if (size < N) ++size;
+    }
+    const Past& operator[](unsigned age) const { return items[(next + N - 1 - age) % N]; }
+  };
+
+  int between(const Past& past) const { return static_cast<int>(clock_ - past.clock) - 1; }
+  // The same, with the waits of matrix instructions for their pipe; `issue` is the busy clock of the one to come.
+  static int between_busy(const Past& past, uint64_t issue) { return static_cast<int>(issue - past.busy_clock) - 1; }
+  uint64_t issue_time(const Effects& effects) const {
+    return effects.unit == Unit::matrix && pipe_free_ > busy_clock_ ? pipe_free_ : busy_clock_;
+  }
+  void find_matrix(const Effects& effects, Breaches& found) const;
+  void find_after_matrix(const Past& past, const Effects& effects, Breaches& found) const;
+  void find_overwritten_operands(const Effects& effects, Breaches& found) const;
+  void find_scalar(const Effects& effects, Breaches& found) const;
+  void find_recent(const Instruction& instruction, const Effects& effects, Breaches& found) const;
+
+  uint64_t clock_ = 1;                // wait states so far
+  uint64_t busy_clock_ = 1;           // these, and the states in which a matrix instruction waited for its pipe
+  uint64_t pipe_free_ = 0;            // when the last matrix instruction has left it
+  uint64_t pending_until_ = 0;        // from then on no producer below matters to plain instructions
+  uint64_t matrix_until_ = 0, scalar_until_ = 0, recent_until_ = 0;
+  Ring<32> matrix_;                   // matrix instructions
+  Ring<8> scalar_;                    // vector instructions that write SGPRs or EXEC
+  Ring<4> recent_;                    // all instructions
 };
 
 }  // namespace zyfa::emulator

@@ -1,8 +1,9 @@
 // Loads code objects and launches kernels: the functional scheduler. (The timed one is timing/.)
 #pragma once
 
-#include <functional>
+#include <random>
 
+#include "errors.hpp"
 #include "program.hpp"
 
 namespace zyfa::emulator {
@@ -59,6 +60,10 @@ class PreparedLaunch {
 
 // Executes one instruction of a running wave: checks, effects, bookkeeping.
 void step(Wave& wave, const Step& step);
+// Runs all waves to their end, each in turn; `shuffle` changes the order.
+void run_group(Workgroup& group, std::mt19937_64* shuffle);
+// The error of an instruction (nullptr: not known) with kernel, workgroup, wave and offset before it.
+LaunchError located(const Wave& wave, uint64_t pc, const Instruction* instruction, const std::string& what);
 // Lets all waves pass when every wave that has not ended is at the barrier. True when they were released.
 bool release_barrier(Workgroup& group);
 

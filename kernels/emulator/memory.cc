@@ -18,6 +18,11 @@ uint64_t round_up(uint64_t value) { return (value + kAlignment - 1) / kAlignment
 
 }  // namespace
 
+void Memory::changed() {
+  static std::atomic<uint64_t> last{0};
+  version_.store(++last, std::memory_order_release);
+}
+
 uint64_t Memory::place(uint64_t bytes) {
   const uint64_t address = next_;
   if (bytes > kAddressLimit || address + bytes + kGuard > kAddressLimit)
@@ -36,6 +41,7 @@ void Memory::insert(Allocation allocation) {
                              static_cast<unsigned long long>(allocation.address)));
   const uint64_t address = allocation.address;
   allocations_[address] = std::move(allocation);
+  changed();
 }
 
 uint64_t Memory::allocate(uint64_t bytes, std::string name) {
@@ -77,11 +83,43 @@ void Memory::allocate_at(uint64_t address, uint64_t bytes, std::string name) {
   insert(std::move(made));
 }
 
+void Memory::borrow_at(void* host, uint64_t bytes, std::string name) {
+  const std::unique_lock lock(mutex_);
+  Allocation made;
+  made.address = reinterpret_cast<uintptr_t>(host);
+  made.bytes = bytes;
+  made.name = std::move(name);
+  made.host = static_cast<uint8_t*>(host);
+  insert(std::move(made));
+}
+
 void Memory::free(uint64_t address) {
   const std::unique_lock lock(mutex_);
   if (allocations_.erase(address) == 0)
     throw LaunchError(format("device memory: free of 0x%llx, which is no allocation",
                              static_cast<unsigned long long>(address)));
+  changed();
+}
+
+Span Memory::span(uint64_t address, uint64_t bytes) const {
+  // A tile loop alternates between few buffers; the slot of a buffer is chosen by its 64-kilobyte page.
+  constexpr unsigned kSlots = 16;
+  struct Cache {
+    uint64_t version = ~uint64_t{0};
+    Span slots[kSlots];
+  };
+  thread_local Cache cache;
+  const uint64_t version = version_.load(std::memory_order_acquire);
+  if (cache.version != version) cache = Cache{version, {}};
+  Span& slot = cache.slots[(address >> 16 ^ address >> 20) % kSlots];
+  if (slot.holds(address, bytes)) return slot;
+  const std::shared_lock lock(mutex_);
+  const auto after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) return {};
+  const Allocation& before = std::prev(after)->second;
+  if (!before.holds(address, bytes)) return {};
+  slot = {before.address, before.address + before.bytes, before.host, before.writable};
+  return slot;
 }
 
 const Allocation* Memory::find(uint64_t address, uint64_t bytes) const {

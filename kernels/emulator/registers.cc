@@ -20,28 +20,111 @@ std::string sgpr_name(unsigned reg) {
   }
 }
 
+// Bits first .. first + count - 1, at most 64 of them.
+inline uint64_t range(const uint64_t* bits, unsigned first, unsigned count) {
+  const unsigned word = first >> 6, shift = first & 63;
+  uint64_t found = bits[word] >> shift;
+  if (shift + count > 64) found |= bits[word + 1] << (64 - shift);
+  return count >= 64 ? found : found & ((uint64_t{1} << count) - 1);
+}
+
+std::string place(const Wave& wave, uint64_t address) {
+  return format("+0x%llx", static_cast<unsigned long long>(address - wave.group->launch->entry));
+}
+
+void check_allocated(const Wave& wave, unsigned reg) {
+  const Launch& launch = *wave.group->launch;
+  const bool accumulation = reg >= kAgpr;
+  const unsigned limit = !accumulation                         ? launch.accum_offset
+                         : launch.vgprs > launch.accum_offset ? launch.vgprs - launch.accum_offset
+                                                              : 0;
+  if ((accumulation ? reg - kAgpr : reg) >= limit)
+    throw LaunchError(format("%s is beyond the kernel's allocation of %u %s registers (%u in all, accum_offset %u)",
+                             vgpr_name(reg).c_str(), limit, accumulation ? "accumulation" : "vector", launch.vgprs,
+                             launch.accum_offset));
+}
+
+// In the order in which loads return, a later load of the same queue may replace what an earlier one brings.
+bool follows_in_order(const Wave& wave, unsigned reg, const Effects& effects) {
+  if (!effects.is_load && !effects.is_atomic) return false;
+  const Counters::Queue queue = wave.counters.vgpr_queue(reg);
+  return queue == (effects.unit == Unit::lds ? Counters::Queue::lds : Counters::Queue::vector_memory);
+}
+
+void report_late(Wave& wave, const Instruction& instruction, unsigned reg, const char* verb) {
+  const Counters::Queue queue = wave.counters.vgpr_queue(reg);
+  const char* counter = queue == Counters::Queue::lds    ? "lgkmcnt"
+                        : queue == Counters::Queue::flat ? "vmcnt(0) and lgkmcnt(0)"
+                                                         : "vmcnt";
+  wave.report(Rule::G17, instruction,
+              format("%s is %s while the load at %s is on its way: no s_waitcnt %s covers it", vgpr_name(reg).c_str(),
+                     verb, place(wave, wave.counters.vgpr_load(reg)).c_str(), counter));
+}
+
+bool settled(const Wave& wave, unsigned reg) {
+  return wave.vgpr_defined[reg] == ~uint64_t{0} && wave.counters.vgpr_pending(reg) == 0;
+}
+
+__attribute__((noinline)) void look_at_vgprs(Wave& wave, const Instruction& instruction, const Effects& effects,
+                                             const Use& use, uint64_t suspects, uint64_t lanes, bool write) {
+  for (; suspects != 0; suspects &= suspects - 1) {
+    const unsigned reg = use.first + static_cast<unsigned>(__builtin_ctzll(suspects));
+    if (settled(wave, reg)) {
+      wave.vgpr_look[reg >> 6] &= ~(uint64_t{1} << (reg & 63));
+      continue;
+    }
+    check_allocated(wave, reg);
+    const bool kept = use.role == Role::merge;
+    if ((wave.counters.vgpr_pending(reg) & lanes) != 0 && !((write || kept) && follows_in_order(wave, reg, effects)))
+      report_late(wave, instruction, reg, write ? "overwritten" : "read");
+    if (write || kept) continue;  // the kept part of a partial write may be garbage
+    if (const uint64_t missing = lanes & ~wave.vgpr_defined[reg])
+      wave.report(Rule::undefined_register, instruction,
+                  format("%s was never written in lane %d", vgpr_name(reg).c_str(), __builtin_ctzll(missing)));
+  }
+}
+
+__attribute__((noinline)) void look_at_sgprs(Wave& wave, const Instruction& instruction, const Use& use,
+                                             uint64_t suspects, bool write) {
+  for (; suspects != 0; suspects &= suspects - 1) {
+    const unsigned reg = use.first + static_cast<unsigned>(__builtin_ctzll(suspects));
+    if (wave.counters.sgpr_pending(reg)) {
+      const bool half = wave.counters.sgpr_half_waited(reg);
+      wave.report(half ? Rule::G16 : Rule::G17, instruction,
+                  format("%s is %s while the scalar load at %s is on its way: %s", sgpr_name(reg).c_str(),
+                         write ? "overwritten" : "read", place(wave, wave.counters.sgpr_load(reg)).c_str(),
+                         half ? "only lgkmcnt(0) covers it" : "no s_waitcnt lgkmcnt(0) covers it"));
+    } else if (wave.sgpr_defined[reg]) {
+      wave.sgpr_look[reg >> 6] &= ~(uint64_t{1} << (reg & 63));
+    }
+    if (!write && !wave.sgpr_defined[reg])
+      wave.report(Rule::undefined_register, instruction, format("%s was never written", sgpr_name(reg).c_str()));
+  }
+}
+
 }  // namespace
 
 void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
   const uint64_t lanes = effects.all_lanes ? ~uint64_t{0} : wave.exec();
-  for (const Use& use : effects.vgpr_reads) {
-    if (use.role == Role::merge) continue;  // the kept part of a partial write may be garbage
-    for (unsigned reg = use.first; reg < use.first + use.count; ++reg)
-      if (const uint64_t missing = lanes & ~wave.vgpr_defined[reg])
-        wave.report(Rule::undefined_register, instruction,
-                    format("%s was never written in lane %d", vgpr_name(reg).c_str(), __builtin_ctzll(missing)));
-  }
+  for (const Use& use : effects.vgpr_reads)
+    if (const uint64_t suspects = range(wave.vgpr_look, use.first, use.count))
+      look_at_vgprs(wave, instruction, effects, use, suspects, lanes, false);
+  for (const Use& use : effects.vgpr_writes)
+    if (const uint64_t suspects = range(wave.vgpr_look, use.first, use.count))
+      look_at_vgprs(wave, instruction, effects, use, suspects, lanes, true);
   for (const Use& use : effects.sgpr_reads)
-    for (unsigned reg = use.first; reg < use.first + use.count; ++reg)
-      if (!wave.sgpr_defined[reg])
-        wave.report(Rule::undefined_register, instruction, format("%s was never written", sgpr_name(reg).c_str()));
+    if (const uint64_t suspects = range(wave.sgpr_look, use.first, use.count))
+      look_at_sgprs(wave, instruction, use, suspects, false);
+  for (const Use& use : effects.sgpr_writes)
+    if (const uint64_t suspects = range(wave.sgpr_look, use.first, use.count))
+      look_at_sgprs(wave, instruction, use, suspects, true);
 }
 
 void mark_written(Wave& wave, const Effects& effects, uint64_t lanes) {
   for (const Use& use : effects.vgpr_writes)
-    for (unsigned reg = use.first; reg < use.first + use.count; ++reg) wave.vgpr_defined[reg] |= lanes;
+    for (unsigned reg = use.first; reg < unsigned{use.first} + use.count; ++reg) wave.vgpr_defined[reg] |= lanes;
   for (const Use& use : effects.sgpr_writes)
-    for (unsigned reg = use.first; reg < use.first + use.count; ++reg) wave.sgpr_defined[reg] = 1;
+    for (unsigned reg = use.first; reg < unsigned{use.first} + use.count; ++reg) wave.sgpr_defined[reg] = 1;
 }
 
 }  // namespace zyfa::emulator

@@ -12,6 +12,8 @@ void Wave::reset() {
   std::fill(std::begin(sgpr), std::end(sgpr), 0xffbadbadu);
   std::fill(std::begin(vgpr_defined), std::end(vgpr_defined), 0);
   std::fill(std::begin(sgpr_defined), std::end(sgpr_defined), 0);
+  std::fill(std::begin(vgpr_look), std::end(vgpr_look), ~uint64_t{0});
+  std::fill(std::begin(sgpr_look), std::end(sgpr_look), ~uint64_t{0});
   scc = false;
   mode = Mode();
   status = WaveStatus::running;
@@ -27,8 +29,16 @@ void Wave::report(Rule rule, const Instruction& instruction, const std::string& 
 }
 
 void Wave::report(Rule rule, Severity severity, const Instruction& instruction, const std::string& message, int missing) {
+  if (first_time(rule, severity, instruction)) add_finding(rule, severity, instruction, message, missing);
+}
+
+bool Wave::first_time(Rule rule, Severity severity, const Instruction& instruction) {
+  return group->launch->findings->count(rule, severity, instruction.address);
+}
+
+void Wave::add_finding(Rule rule, Severity severity, const Instruction& instruction, const std::string& message,
+                       int missing) {
   Launch& launch = *group->launch;
-  if (!launch.findings->count(rule, instruction.address)) return;
   launch.findings->add({rule, severity, launch.kernel, {group->id[0], group->id[1], group->id[2]}, index,
                         instruction.address - launch.entry, disassemble(instruction), message, missing, 1},
                        instruction.address);

@@ -18,6 +18,10 @@ namespace zyfa::emulator {
 
 constexpr int kLanes = 64;
 
+// Where flat addresses reach LDS and private memory: 4 GB each, above every allocation (which lie below 2^48). What
+// src_shared_base and src_private_base read as.
+constexpr uint64_t kSharedAperture = uint64_t{1} << 48, kPrivateAperture = uint64_t{2} << 48;
+
 enum class WaveStatus : uint8_t { running, at_barrier, ended };
 
 // MODE register: bits 3:0 rounding (32-bit, then 16/64-bit), 7:4 denormals, 8 DX10_CLAMP, 9 IEEE, 23 FP16_OVFL.
@@ -54,6 +58,9 @@ struct Access {
   uint64_t lanes = 0;                // lanes that took part
   uint8_t bytes = 0;                 // per lane
   uint64_t address[kLanes];          // device addresses, or LDS byte addresses of DS instructions
+  bool two = false;                  // a second access of the same width: ds_read2, ds_write2 and their kin
+  uint32_t second[kLanes];
+  uint32_t lds = 0;                  // of LDS-DMA: the LDS byte address of lane 0
 };
 
 struct Workgroup;
@@ -63,6 +70,10 @@ struct Wave {
   alignas(64) uint32_t sgpr[kSgprs];
   uint64_t vgpr_defined[kVgprs];     // lane masks: ever written
   uint8_t sgpr_defined[kSgprs];
+  // A bit per register (and one word more): set where check_registers must look closer, because the register is not
+  // wholly defined, may be on its way, or lies beyond the kernel's allocation.
+  uint64_t vgpr_look[kVgprs / 64 + 1];
+  uint64_t sgpr_look[kSgprs / 64 + 1];
   bool scc = false;
   Mode mode;
   uint64_t pc = 0;                   // next instruction while one executes
@@ -93,6 +104,10 @@ struct Wave {
   void report(Rule rule, const Instruction& instruction, const std::string& message, int missing = 0);
   void report(Rule rule, Severity severity, const Instruction& instruction, const std::string& message,
               int missing = 0);
+  // The two halves of report(): make the message only the first time.
+  bool first_time(Rule rule, Severity severity, const Instruction& instruction);
+  void add_finding(Rule rule, Severity severity, const Instruction& instruction, const std::string& message,
+                   int missing);
 };
 
 class Program;

@@ -16,6 +16,12 @@ PYTHON_ARROWS = {
     "graph_passes": {"zyfa_ort.graph_passes"},
     "kernels": {"zyfa_ort.kernels"},
 }
+# Parts of one room that never see each other: machine code is all that passes between the generator and the emulator,
+# so that each can prove the other wrong.
+PYTHON_WALLS = {
+    "kernels/asm": "zyfa_ort.kernels.emulator",
+    "kernels/emulator": "zyfa_ort.kernels.asm",
+}
 # Third-party packages that only some files of a room may import.
 ONLY_IN = {
     ("graph_passes", "onnxruntime"): set(),
@@ -28,6 +34,9 @@ CPP_WALLS = {
     "custom_ops/problem.hpp": r"onnxruntime|hip|ops/|cpu/|ep/",
     "custom_ops/problem.cc": r"onnxruntime|hip|ops/|cpu/|ep/",
     "custom_ops/cpu": r"onnxruntime|ops/|ep/|hip/",
+    "custom_ops": r"kernels/|emulator",
+    "kernels/emulator": r"onnxruntime|custom_ops|ops/|cpu/|ep/|asm/",
+    "kernels/hip": r"hip/|emulator|custom_ops|<",
 }
 
 
@@ -69,6 +78,20 @@ def test_python_rooms_import_only_along_the_arrows(room):
     assert not wrong
 
 
+@pytest.mark.parametrize("room", PYTHON_WALLS)
+def test_generator_and_emulator_never_import_each_other(room):
+    files = python_files(room)
+    assert files
+    behind = PYTHON_WALLS[room]
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in files
+        for module in imported_modules(path)
+        if f"{module}.".startswith(f"{behind}.")
+    ]
+    assert not wrong
+
+
 @pytest.mark.parametrize(("room", "package"), ONLY_IN)
 def test_packages_that_only_some_files_may_import(room, package):
     importers = {
@@ -104,7 +127,7 @@ def test_cpp_rooms_include_only_along_the_arrows(where):
     files = (
         [target]
         if target.is_file()
-        else [p for p in sorted(target.rglob("*")) if p.suffix in {".cc", ".hpp", ".h"}]
+        else [p for p in sorted(target.rglob("*")) if p.suffix in {".cc", ".hpp", ".h", ".hip"}]
     )
     assert files
     wrong = [

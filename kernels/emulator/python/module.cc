@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -9,11 +10,16 @@
 
 #include "decode.hpp"
 #include "errors.hpp"
+#include "lint.hpp"
+#include "listing.hpp"
 #include "machine.hpp"
+#include "timing.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace zyfa::emulator;
+
+void bind_effects(nb::module_& m);
 
 namespace {
 
@@ -160,7 +166,8 @@ class Device {
 
   nb::dict launch(size_t module, const std::string& kernel, std::array<uint32_t, 3> grid, std::array<uint32_t, 3> block,
                   const nb::bytes& kernarg, uint32_t dynamic_lds, bool check, uint64_t order_seed,
-                  uint64_t max_instructions, unsigned threads, const std::string& accumulation) {
+                  uint64_t max_instructions, unsigned threads, const std::string& accumulation,
+                  std::optional<nb::dict> timing) {
     LaunchRequest request;
     request.kernel = kernel;
     std::copy(grid.begin(), grid.end(), request.grid);
@@ -172,12 +179,18 @@ class Device {
     request.options.max_instructions = max_instructions;
     request.options.threads = threads;
     request.options.accumulation = accumulation_named(accumulation);
-    LaunchSummary summary;
+    timing::TimedLaunch timed;
+    LaunchSummary& summary = timed.summary;
+    const timing::Request timing_options = timing ? timing_request(*timing) : timing::Request();
     {
       nb::gil_scoped_release release;
-      summary = zyfa::emulator::launch(*modules_.at(module), memory_, request);
+      if (timing)
+        timed = timing::launch_timed(*modules_.at(module), memory_, request, timing_options);
+      else
+        summary = zyfa::emulator::launch(*modules_.at(module), memory_, request);
     }
     nb::dict made;
+    if (timing) made["timing"] = timing_report(timed.report);
     nb::list findings;
     for (const Finding& f : summary.findings) findings.append(to_dict(f));
     made["findings"] = findings;
@@ -204,12 +217,27 @@ NB_MODULE(_native, m) {
     for (const Kernel& k : CodeObject::parse(to_vector(file)).kernels) made.append(to_dict(k));
     return made;
   });
+  // The machine code of a code object: its executable segment.
+  m.def("code_of", [](const nb::bytes& file) {
+    const CodeObject object = CodeObject::parse(to_vector(file));
+    nb::list made;
+    for (const Segment& s : object.segments)
+      if (s.executable && s.file_bytes > 0) made.append(nb::bytes(object.file.data() + s.file_offset, s.file_bytes));
+    return made;
+  }, "file"_a);
   // (size, text) of the instruction at the beginning of the bytes.
   m.def("decode", [](const nb::bytes& code, uint64_t address) {
     const Instruction one = decode(reinterpret_cast<const uint8_t*>(code.c_str()), code.size(), address);
     return nb::make_tuple(one.bytes, disassemble(one));
   }, "code"_a, "address"_a = 0);
 
+  bind_effects(m);
+  // Findings of the wait-state rules over straight-line code, without running it.
+  m.def("hazards_of", [](const nb::bytes& code) {
+    nb::list made;
+    for (const Finding& f : lint(reinterpret_cast<const uint8_t*>(code.c_str()), code.size())) made.append(to_dict(f));
+    return made;
+  }, "code"_a);
   // The same instruction, field by field.
   m.def("fields", [](const nb::bytes& code, uint64_t address) {
     return to_dict(decode(reinterpret_cast<const uint8_t*>(code.c_str()), code.size(), address));
@@ -228,5 +256,7 @@ NB_MODULE(_native, m) {
       .def("free", &Device::free)
       .def("launch", &Device::launch, "module"_a, "kernel"_a, "grid"_a, "block"_a, "kernarg"_a, "dynamic_lds"_a = 0,
            "check"_a = true, "order_seed"_a = 0, "max_instructions"_a = 200'000'000, "threads"_a = 1,
-           "accumulation"_a = "exact");
+           "accumulation"_a = "exact", "timing"_a = nb::none());
+  bind_listing(m);
+  bind_timing(m);
 }

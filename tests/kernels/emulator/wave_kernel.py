@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from zyfa_ort.kernels.asm.assemble import assemble
 from zyfa_ort.kernels.emulator import Result, launch
 

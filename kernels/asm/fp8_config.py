@@ -1,0 +1,83 @@
+"""What an FP8 prefill kernel is made for, and the numbers that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zyfa_ort.kernels.asm.emit import KernelArgument
+
+LOG2E = 1.44269504
+LN2 = 0.69314718
+ANCHOR_CODE = 126.0  # e4m3 code of 448: the row maximum of an interior tile lands here
+UNIT = 8.80708  # log2 of what a probability of one is worth in an edge tile: 8 + (6 + 0.45665) / 8
+TAU = 1.0  # log2 units a tile may exceed the anchor before the row is re-anchored
+BLOCK_RANGE = 60.0  # clamp of the block exponent
+# Stands for "no key seen yet": finite, so that nothing becomes NaN; scores below it are refused by the host.
+NO_ANCHOR = -1e30
+
+WAVES = 8
+GROUP_ROWS = 32  # query rows of a wave
+BLOCK_ROWS = WAVES * GROUP_ROWS
+TILE_KEYS = 64
+VALUE_DIM = 128
+STAGES = 4  # three would overwrite the V tile that the other wave group still multiplies
+
+ARGUMENTS = [
+    *(KernelArgument(name, 8, pointer=True) for name in (
+        "query", "key", "value", "output", "lse", "q_scale", "k_scale", "v_scale", "key_range", "sinks")),
+    *(KernelArgument(f"{name}_{axis}", 8) for name in ("q", "k", "v", "o", "lse") for axis in ("batch", "head")),
+    *(KernelArgument(f"{name}_row", 4) for name in ("q", "k", "v", "o")),
+    *(KernelArgument(f"{name}_scale_{axis}", 4) for name in ("q", "k", "v") for axis in ("batch", "head")),
+    *(KernelArgument(name, 4) for name in (
+        "queries", "keys", "group_reciprocal", "causal", "diagonal", "window_left", "scale")),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Fp8Config:
+    """Head dim of query and key (128, or 192 for the MLA shape), kind of edge tiles, output type."""
+
+    head_dim: int = 128
+    edges: str = "hilo"  # "none": Lean P in every tile
+    output: str = "bf16"  # "f16", "f32"
+
+    def __post_init__(self) -> None:
+        for field, allowed in (
+            ("head_dim", (128, 192)),
+            ("edges", ("hilo", "none")),
+            ("output", ("bf16", "f16", "f32")),
+        ):
+            if getattr(self, field) not in allowed:
+                raise ValueError(f"Fp8Config: {field} must be one of {allowed}, got {getattr(self, field)!r}")
+
+    @property
+    def name(self) -> str:
+        shape = "d128" if self.head_dim == 128 else "d192_v128"
+        return f"fp8_prefill_{shape}_{self.edges}_{self.output}"
+
+    @property
+    def k_steps(self) -> int:
+        """Matrix instructions per 32 x 32 scores."""
+        return self.head_dim // 64
+
+    @property
+    def key_bytes(self) -> int:
+        """LDS of one key tile."""
+        return TILE_KEYS * self.head_dim
+
+    @property
+    def rope_base(self) -> int:
+        """Where in a key tile the rows of dims 128..191 begin: rows of 128 and of 64 bytes each have their own swizzle."""
+        return TILE_KEYS * 128
+
+    @property
+    def value_bytes(self) -> int:
+        return TILE_KEYS * VALUE_DIM
+
+    @property
+    def stage_bytes(self) -> int:
+        return self.key_bytes + self.value_bytes
+
+    @property
+    def lds_bytes(self) -> int:
+        return STAGES * self.stage_bytes

@@ -1,0 +1,118 @@
+"""Division by the row sums, output and log-sum-exp."""
+
+from __future__ import annotations
+
+from zyfa_ort.kernels.asm.fp8_config import GROUP_ROWS, LN2, LOG2E, UNIT, VALUE_DIM, Fp8Config
+from zyfa_ort.kernels.asm.fp8_prologue import OFFSETS, add_product, load, set_resource
+from zyfa_ort.kernels.asm.fp8_roles import Roles
+from zyfa_ort.kernels.asm.program import Program
+from zyfa_ort.kernels.asm.registers import VCC, Register
+
+BYTES = {"bf16": 2, "f16": 2, "f32": 4}
+
+
+def write(p: Program, r: Roles, config: Fp8Config) -> None:
+    total, keys_only = r.block_scale, r.low_scale if r.low_scale else r.offset
+    p.v_mov_b32(keys_only, r.row_sum[0])
+    p.v_mov_b32(total, r.row_sum[0])
+    _sinks(p, r, total)
+    _normalise(p, r, total)
+    _store(p, r, config)
+    _log_sum_exp(p, r, keys_only)
+    p.s_endpgm()
+
+
+def _sinks(p: Program, r: Roles, total: Register) -> None:
+    """A sink is an extra logit in the denominator; a row without keys stays zero."""
+    (sinks,) = load(p, r, "sinks")
+    t = r.temporary
+    p.s_cmp_eq_u64(sinks, 0)
+    p.s_cbranch_scc1("no_sinks")
+    p.s_lshl_b32(r.scratch[0], r.workgroup[1], 2)
+    p.s_add_u32(sinks[0], sinks[0], r.scratch[0])
+    p.s_addc_u32(sinks[1], sinks[1], 0)
+    p.s_load_dword(r.scratch[1], sinks, 0)
+    p.v_mov_b32(t[0], UNIT)
+    p.v_sub_f32(t[0], t[0], r.anchor)
+    p.v_mov_b32(t[1], LOG2E)
+    p.v_fma_f32(t[0], r.scratch[1], t[1], t[0])
+    p.v_exp_f32(t[0], t[0])
+    p.v_add_f32(t[0], total, t[0])
+    p.v_cmp_eq_f32(VCC, 0.0, total)
+    p.v_cndmask_b32(total, t[0], total, VCC)
+    p.label("no_sinks")
+    r.scalar.release(sinks)
+
+
+def _normalise(p: Program, r: Roles, total: Register) -> None:
+    factor = r.temporary[0]
+    p.v_rcp_f32(factor, total)
+    p.v_mul_f32(factor, r.value_scale, factor)
+    p.v_mov_b32(r.temporary[1], 0)
+    p.v_cmp_eq_f32(VCC, 0.0, total)
+    p.v_cndmask_b32(factor, factor, r.temporary[1], VCC)
+    for block in r.result:
+        for i in range(16):
+            p.v_mul_f32(block[i], factor, block[i])
+
+
+def _store(p: Program, r: Roles, config: Fp8Config) -> None:
+    """Lane holds dims 32 block + 8a + 4 (lane/32) + c of row lane mod 32."""
+    pointer, batch, head, row_bytes, queries = load(p, r, "output", "o_batch", "o_head", "o_row", "queries")
+    add_product(p, r, pointer, batch, r.workgroup[2])
+    add_product(p, r, pointer, head, r.workgroup[1])
+    wide = r.pair[0]
+    p.s_mov_b32(wide[0], row_bytes)
+    p.s_mov_b32(wide[1], 0)
+    add_product(p, r, pointer, wide, r.first_row)
+    size = BYTES[config.output]
+    set_resource(p, r, pointer, r.first_row, queries, row_bytes, VALUE_DIM * size, GROUP_ROWS)
+    address = r.temporary[2]
+    p.v_and_b32(r.temporary[0], 31, r.item)
+    p.v_mul_lo_u32(address, r.temporary[0], row_bytes)
+    p.v_lshrrev_b32(r.temporary[0], 5, r.item)
+    p.v_lshl_add_u32(address, r.temporary[0], (4 * size).bit_length() - 1, address)
+    for index, block in enumerate(r.result):
+        for a in range(4):
+            at = f"offen offset:{(32 * index + 8 * a) * size}"
+            four = block[4 * a : 4 * a + 4]
+            if config.output == "f32":
+                p.buffer_store_dwordx4(four, address, r.resource, 0, modifiers=at)
+                continue
+            convert = p.v_cvt_pk_bf16_f32 if config.output == "bf16" else p.v_cvt_pk_f16_f32
+            convert(four[0], four[0], four[1])
+            convert(four[1], four[2], four[3])
+            p.buffer_store_dwordx2(four[0:2], address, r.resource, 0, modifiers=at)
+    r.scalar.release(pointer, batch, head, row_bytes, queries)
+
+
+def _log_sum_exp(p: Program, r: Roles, total: Register) -> None:
+    """ln 2 (anchor + log2(sum) - unit), -inf for a row without keys; lanes 0..31 store."""
+    (pointer,) = load(p, r, "lse")
+    p.s_cmp_eq_u64(pointer, 0)
+    p.s_cbranch_scc1("no_lse")
+    batch, head, queries = load(p, r, "lse_batch", "lse_head", "queries")
+    add_product(p, r, pointer, batch, r.workgroup[2])
+    add_product(p, r, pointer, head, r.workgroup[1])
+    four = r.pair[0]
+    p.s_mov_b32(four[0], 4)
+    p.s_mov_b32(four[1], 0)
+    add_product(p, r, pointer, four, r.first_row)
+    p.s_mov_b32(r.scratch[2], 4)
+    set_resource(p, r, pointer, r.first_row, queries, r.scratch[2], 4, GROUP_ROWS)
+    value, address, unit = r.temporary[0], r.temporary[1], r.temporary[2]
+    p.v_log_f32(value, total)
+    p.v_add_f32(value, r.anchor, value)
+    p.v_mov_b32(unit, -UNIT)
+    p.v_add_f32(value, unit, value)
+    p.v_mul_f32(value, LN2, value)
+    p.v_mov_b32(unit, float("-inf"))
+    p.v_cmp_eq_f32(VCC, 0.0, total)
+    p.v_cndmask_b32(value, value, unit, VCC)
+    p.v_lshlrev_b32(address, 2, r.item, note="lanes 32..63 repeat the rows: beyond the resource, dropped")
+    p.buffer_store_dword(value, address, r.resource, 0, modifiers="offen")
+    p.label("no_lse")
+    r.scalar.release(pointer, batch, head, queries)
+
+
+__all__ = ["OFFSETS", "write"]

@@ -1,0 +1,406 @@
+"""Arguments, the rows and tiles of the wave, query fragments, constants."""
+
+from __future__ import annotations
+
+from zyfa_ort.kernels.asm.emit import offsets
+from zyfa_ort.kernels.asm.fp8_config import (
+    ARGUMENTS,
+    BLOCK_ROWS,
+    GROUP_ROWS,
+    LOG2E,
+    NO_ANCHOR,
+    VALUE_DIM,
+    Fp8Config,
+)  # fmt: skip
+from zyfa_ort.kernels.asm.fp8_roles import Roles
+from zyfa_ort.kernels.asm.program import Program
+from zyfa_ort.kernels.asm.registers import VCC, Register
+
+SIZES = {argument.name: argument.bytes for argument in ARGUMENTS}
+OFFSETS = offsets(ARGUMENTS)
+RAW_BUFFER = 0x00020000
+UNIT_SCALES = 0x7F7F7F7F  # E8M0 of 1.0 in every byte
+ONES = 0x38383838  # e4m3 of 1.0 in every byte
+FAR = 0x3FFFFFFF  # a key position beyond every key
+
+
+def load(p: Program, r: Roles, *names: str) -> list[Register]:
+    """Arguments into fresh scalar registers (release them when done)."""
+    loaded = []
+    for name in names:
+        target = r.scalar.take(name, SIZES[name] // 4)
+        (p.s_load_dwordx2 if SIZES[name] == 8 else p.s_load_dword)(target, r.kernarg, OFFSETS[name])
+        loaded.append(target)
+    return loaded
+
+
+def add_product(p: Program, r: Roles, base: Register, stride: Register, count: Register) -> None:
+    """base += stride (64-bit) * count (32-bit, not negative)."""
+    low, high = r.scratch[0], r.scratch[1]
+    p.s_mul_i32(low, stride[0], count)
+    p.s_mul_hi_u32(high, stride[0], count)
+    p.s_add_u32(base[0], base[0], low)
+    p.s_addc_u32(base[1], base[1], high)
+    p.s_mul_i32(low, stride[1], count)
+    p.s_add_u32(base[1], base[1], low)
+
+
+def write(p: Program, r: Roles, config: Fp8Config) -> None:
+    _wave_and_rows(p, r)
+    kv_head = _kv_head(p, r)
+    _bases(p, r, kv_head)
+    start, end = _key_range(p, r)
+    _tiles(p, r, start, end)
+    _scales(p, r, kv_head)
+    r.scalar.release(kv_head, start, end)
+    _constants(p, r)
+    _fetch_offsets(p, r)
+    _lds_addresses(p, r, config)
+    _query(p, r, config)
+
+
+def _wave_and_rows(p: Program, r: Roles) -> None:
+    p.v_and_b32(r.item, 0x3FF, r.item)
+    p.v_lshrrev_b32(r.temporary[0], 6, r.item)
+    p.v_readfirstlane_b32(r.wave, r.temporary[0])
+    p.v_and_b32(r.item, 63, r.item, note="from here on the lane")
+    # Causal blocks see more keys the later they are: the longest start first.
+    queries, causal = load(p, r, "queries", "causal")
+    p.s_sub_u32(queries, queries, 1)
+    p.s_lshr_b32(queries, queries, BLOCK_ROWS.bit_length() - 1)
+    p.s_sub_u32(queries, queries, r.workgroup[0])
+    p.s_cmp_eq_u32(causal, 0)
+    p.s_cselect_b32(r.workgroup[0], r.workgroup[0], queries)
+    r.scalar.release(queries, causal)
+    p.s_lshl_b32(r.first_row, r.workgroup[0], BLOCK_ROWS.bit_length() - 1)
+    p.s_lshl_b32(r.scratch[0], r.wave, GROUP_ROWS.bit_length() - 1)
+    p.s_add_u32(r.first_row, r.first_row, r.scratch[0])
+
+
+def _kv_head(p: Program, r: Roles) -> Register:
+    """head / (query heads per key head), by the rounded-up reciprocal; 0 stands for one query head per key head."""
+    kv_head = r.scalar.take("key head")
+    (reciprocal,) = load(p, r, "group_reciprocal")
+    p.s_mul_hi_u32(kv_head, r.workgroup[1], reciprocal)
+    p.s_cmp_eq_u32(reciprocal, 0)
+    p.s_cselect_b32(kv_head, r.workgroup[1], kv_head)
+    r.scalar.release(reciprocal)
+    return kv_head
+
+
+def _bases(p: Program, r: Roles, kv_head: Register) -> None:
+    for base, name, letter in ((r.key_base, "key", "k"), (r.value_base, "value", "v")):
+        pointer, batch, head = load(p, r, name, f"{letter}_batch", f"{letter}_head")
+        p.s_mov_b64(base, pointer)
+        add_product(p, r, base, batch, r.workgroup[2])
+        add_product(p, r, base, head, kv_head)
+        r.scalar.release(pointer, batch, head)
+    for target, name in (
+        (r.key_row, "k_row"),
+        (r.value_row, "v_row"),
+        (r.keys, "keys"),
+        (r.causal, "causal"),
+    ):
+        p.s_load_dword(target, r.kernarg, OFFSETS[name])
+
+
+def _key_range(p: Program, r: Roles) -> tuple[Register, Register]:
+    """[start, end) of the batch's visible keys: all keys without a table."""
+    both = r.scalar.take("key range", 2)
+    (table,) = load(p, r, "key_range")
+    p.s_mov_b32(both[0], 0)
+    p.s_mov_b32(both[1], r.keys)
+    p.s_cmp_eq_u64(table, 0)
+    p.s_cbranch_scc1("all_keys")
+    p.s_lshl_b32(r.scratch[0], r.workgroup[2], 3)
+    p.s_add_u32(table[0], table[0], r.scratch[0])
+    p.s_addc_u32(table[1], table[1], 0)
+    p.s_load_dwordx2(both, table, 0)
+    p.label("all_keys")
+    r.scalar.release(table)
+    return both[0], both[1]
+
+
+def _tiles(p: Program, r: Roles, start: Register, end: Register) -> None:
+    """The canonical order of tiles: docs/numerics.md, "Order of tiles"."""
+    queries, diagonal, window = load(p, r, "queries", "diagonal", "window_left")
+    last_key, block_row, row, position = r.scratch[0], r.scratch[1], r.scratch[2], r.scratch[3]
+    p.s_sub_i32(last_key, end, 1)
+
+    def key_of(target: Register, row: Register) -> None:
+        """Last key that the causal rule leaves the row, without regard to `end`."""
+        p.s_add_i32(target, row, diagonal)
+        p.s_cmp_eq_u32(r.causal, 0)
+        p.s_cselect_b32(target, FAR, target)
+
+    def last_tile(target: Register, row: Register) -> None:
+        key_of(target, row)
+        p.s_min_i32(target, target, last_key)
+        p.s_ashr_i32(target, target, 6)
+
+    p.s_lshl_b32(block_row, r.workgroup[0], BLOCK_ROWS.bit_length() - 1)
+    last_row = r.scratch[4]
+    p.s_sub_i32(last_row, queries, 1)
+    p.s_add_i32(row, block_row, BLOCK_ROWS - 1)
+    p.s_min_i32(row, row, last_row)
+    last_tile(r.top_tile, row)
+    p.s_add_i32(row, r.first_row, GROUP_ROWS - 1)
+    p.s_min_i32(row, row, last_row)
+    last_tile(r.last_tile, row)
+    # A wave without rows looks at no tile.
+    p.s_cmp_lt_i32(last_row, r.first_row)
+    p.s_cselect_b32(r.last_tile, -1, r.last_tile)
+
+    # First tile: the window of the block's first row.
+    p.s_max_i32(r.first_tile, start, 0)
+    p.s_add_i32(position, block_row, diagonal)
+    p.s_sub_i32(position, position, window)
+    p.s_max_i32(position, position, r.first_tile)
+    p.s_cmp_lt_i32(window, 0)
+    p.s_cselect_b32(r.first_tile, r.first_tile, position)
+    p.s_lshr_b32(r.first_tile, r.first_tile, 6)
+
+    # Descending down to the tile before the block's first diagonal, then ascending.
+    turn = r.scratch[5]
+    last_tile(turn, block_row)
+    p.s_sub_i32(turn, turn, 1)
+    p.s_max_i32(turn, turn, r.first_tile)
+    p.s_add_i32(position, r.top_tile, 1)
+    p.s_cmp_eq_u32(r.causal, 0)
+    p.s_cselect_b32(turn, position, turn)
+    p.s_sub_i32(r.descending, position, turn)
+    p.s_max_i32(r.descending, r.descending, 0)
+    p.s_min_i32(r.tiles, turn, position)
+    p.s_sub_i32(r.tiles, r.tiles, r.first_tile)
+    p.s_max_i32(r.tiles, r.tiles, 0)
+    p.s_add_i32(r.tiles, r.tiles, r.descending)
+    p.s_cmp_gt_i32(end, start)
+    p.s_cselect_b32(r.tiles, r.tiles, 0)
+
+    # Per row: first and last visible key; per wave: which tiles need no mask.
+    p.v_and_b32(r.temporary[0], 31, r.item)
+    p.v_add_u32(r.temporary[0], r.first_row, r.temporary[0])
+    p.v_add_u32(r.limit_high, diagonal, r.temporary[0])
+    p.v_mov_b32(r.temporary[1], start)
+    p.v_sub_u32(r.temporary[2], r.limit_high, _as_vector(p, r, window))
+    p.v_max_i32(r.temporary[2], r.temporary[1], r.temporary[2])
+    p.s_cmp_lt_i32(window, 0)
+    p.s_cselect_b32(VCC[0], -1, 0)
+    p.s_mov_b32(VCC[1], VCC[0])
+    p.v_cndmask_b32(r.limit_low, r.temporary[2], r.temporary[1], VCC)
+    p.s_cmp_eq_u32(r.causal, 0)
+    p.s_cselect_b32(VCC[0], -1, 0)
+    p.s_mov_b32(VCC[1], VCC[0])
+    p.v_mov_b32(r.temporary[1], last_key)
+    p.v_min_i32(r.temporary[2], r.limit_high, r.temporary[1])
+    p.v_cndmask_b32(r.limit_high, r.temporary[2], r.temporary[1], VCC)
+    key_of(r.mask_above, r.first_row)
+    p.s_min_i32(r.mask_above, r.mask_above, last_key)
+    p.s_sub_i32(r.mask_above, r.mask_above, 62, note="a tile that begins here or later has masked keys")
+    p.s_add_i32(position, r.first_row, GROUP_ROWS - 1)
+    p.s_add_i32(position, position, diagonal)
+    p.s_sub_i32(position, position, window)
+    p.s_max_i32(position, position, start)
+    p.s_cmp_lt_i32(window, 0)
+    p.s_cselect_b32(r.mask_below, start, position)
+    r.scalar.release(queries, diagonal, window)
+
+
+def _as_vector(p: Program, r: Roles, scalar: Register) -> Register:
+    p.v_mov_b32(r.temporary[3], scalar)
+    return r.temporary[3]
+
+
+def _scale(p: Program, r: Roles, letter: str, head: Register) -> Register:
+    """The scale of this (batch, head): strides of 0 for coarser granularities."""
+    pointer, batch, by_head = load(p, r, f"{letter}_scale", f"{letter}_scale_batch", f"{letter}_scale_head")
+    value = r.scalar.take(f"{letter}_scale value")
+    p.s_mul_i32(batch, batch, r.workgroup[2])
+    p.s_mul_i32(by_head, by_head, head)
+    p.s_add_u32(batch, batch, by_head)
+    p.s_lshl_b32(batch, batch, 2)
+    p.s_add_u32(pointer[0], pointer[0], batch)
+    p.s_addc_u32(pointer[1], pointer[1], 0)
+    p.s_load_dword(value, pointer, 0)
+    r.scalar.release(pointer, batch, by_head)
+    return value
+
+
+def _scales(p: Program, r: Roles, kv_head: Register) -> None:
+    """factor = |scale * q_scale * k_scale * log2 e|, each product rounded; a negative one flips the query's signs."""
+    query, key, value = (
+        _scale(p, r, "q", r.workgroup[1]),
+        _scale(p, r, "k", kv_head),
+        _scale(p, r, "v", kv_head),
+    )
+    (softmax,) = load(p, r, "scale")
+    t = r.temporary
+    p.v_mov_b32(t[0], softmax)
+    p.v_mul_f32(t[0], query, t[0])
+    p.v_mul_f32(t[0], key, t[0])
+    p.v_mul_f32(t[0], LOG2E, t[0])
+    p.v_readfirstlane_b32(r.factor, t[0])
+    p.s_mov_b32(r.value_scale, value)
+    p.s_and_b32(r.query_flip, r.factor, 0x80000000)
+    p.s_cmp_lg_u32(r.query_flip, 0)
+    p.s_cselect_b32(r.query_flip, 0x80808080, 0)
+    p.s_and_b32(r.factor, r.factor, 0x7FFFFFFF)
+    p.v_mov_b32(t[0], r.factor)
+    p.v_mul_f32(t[0], 8.0, t[0])
+    p.v_readfirstlane_b32(r.factor8, t[0])
+    r.scalar.release(query, key, value, softmax)
+
+
+def _constants(p: Program, r: Roles) -> None:
+    p.v_mov_b32(r.anchor, NO_ANCHOR)
+    p.v_mov_b32(r.unit_scale, UNIT_SCALES)
+    for i in range(8):
+        p.v_mov_b32(r.ones[i], ONES)
+    # Scores and probabilities too: waves that skip a tile leave them as they are.
+    for block in (*r.result, r.row_sum, *r.scores, r.high, *filter(None, [r.low])):
+        for i in range(block.count):
+            p.v_mov_b32(block[i], 0)
+    p.v_mov_b32(r.block_scale, 0)
+    p.v_mov_b32(r.low_scale, 0)
+    p.s_mov_b32(r.resource[3], RAW_BUFFER)
+
+
+def _fetch_offsets(p: Program, r: Roles) -> None:
+    """Where in a global tile each lane's 16 bytes come from, so that they land swizzled in LDS.
+
+    Lane l of wave w fills slot l mod 8 of row 8w + l/8; key chunk = slot ^ (row/2 mod 8), value chunk pairs ^ f(row).
+    """
+    row, slot, t = r.temporary[0], r.temporary[1], r.temporary[2]
+    p.v_lshrrev_b32(row, 3, r.item)
+    p.s_lshl_b32(r.scratch[0], r.wave, 3)
+    p.v_add_u32(row, r.scratch[0], row)
+    p.v_and_b32(slot, 7, r.item)
+    p.v_bfe_u32(t, row, 1, 3)
+    p.v_xor_b32(t, slot, t)
+    p.v_mul_lo_u32(r.key_fetch, row, r.key_row)
+    p.v_lshl_add_u32(r.key_fetch, t, 4, r.key_fetch)
+    _value_swizzle(p, r, t, row)
+    p.v_lshlrev_b32(t, 1, t)
+    p.v_xor_b32(t, slot, t)
+    p.v_mul_lo_u32(r.value_fetch, row, r.value_row)
+    p.v_lshl_add_u32(r.value_fetch, t, 4, r.value_fetch)
+    if r.rope_fetch is not None:
+        _rope_fetch(p, r, r.rope_fetch)
+
+
+def _rope_fetch(p: Program, r: Roles, target: Register) -> None:
+    """Dims 128..191: lane l < 32 of wave w fills slot l mod 4 of row 8w + l/4; chunk = slot ^ (row/4 mod 4)."""
+    row, slot, t = r.temporary[0], r.temporary[1], r.temporary[2]
+    p.v_bfe_u32(row, r.item, 2, 3)
+    p.v_add_u32(row, r.scratch[0], row)
+    p.v_and_b32(slot, 3, r.item)
+    p.v_bfe_u32(t, row, 2, 2)
+    p.v_xor_b32(t, slot, t)
+    p.v_mul_lo_u32(target, row, r.key_row)
+    p.v_lshl_add_u32(target, t, 4, target)
+    p.v_add_u32(target, 128, target)
+
+
+def _value_swizzle(p: Program, r: Roles, target: Register, key: Register) -> None:
+    """f(key) = bit 1 | bit 3 << 1: keeps the transposed reads free of bank conflicts."""
+    t = r.temporary[3]
+    p.v_bfe_u32(target, key, 1, 1)
+    p.v_bfe_u32(t, key, 3, 1)
+    p.v_lshl_or_b32(target, t, 1, target)
+
+
+def _lds_addresses(p: Program, r: Roles, config: Fp8Config) -> None:
+    t = r.temporary
+    # Keys: row = lane mod 32; chunk = 4 step + 2 half + lane/32, swizzled.
+    for index, address in enumerate(r.key_address[:4]):
+        p.v_lshrrev_b32(t[0], 5, r.item)
+        p.v_add_u32(t[0], 2 * index, t[0])
+        p.v_and_b32(t[1], 31, r.item)
+        p.v_bfe_u32(t[2], t[1], 1, 3)
+        p.v_xor_b32(t[0], t[0], t[2])
+        p.v_lshlrev_b32(t[0], 4, t[0])
+        p.v_lshl_add_u32(address, t[1], 7, t[0])
+    # Dims 128..191: rows of 64 bytes, chunk = 2 half + lane/32.
+    for half, address in enumerate(r.key_address[4:]):
+        p.v_lshrrev_b32(t[0], 5, r.item)
+        p.v_add_u32(t[0], 2 * half, t[0])
+        p.v_and_b32(t[1], 31, r.item)
+        p.v_bfe_u32(t[2], t[1], 2, 2)
+        p.v_xor_b32(t[0], t[0], t[2])
+        p.v_lshlrev_b32(t[0], 4, t[0])
+        p.v_lshl_add_u32(address, t[1], 6, t[0])
+        p.v_add_u32(address, config.rope_base, address)
+    # Values: g = lane/16, i = lane mod 16; key = 8 (i/8) + 4 (g/2) + (i/2) mod 4, dim = 16 (g mod 2) + 8 (i mod 2).
+    key = t[0]
+    p.v_bfe_u32(key, r.item, 1, 2)
+    p.v_bfe_u32(t[1], r.item, 5, 1)
+    p.v_lshl_or_b32(key, t[1], 2, key)
+    p.v_bfe_u32(t[1], r.item, 3, 1)
+    p.v_lshl_or_b32(key, t[1], 3, key)
+    _value_swizzle(p, r, t[1], key)
+    inside = t[2]
+    p.v_bfe_u32(inside, r.item, 4, 1)
+    p.v_lshlrev_b32(inside, 1, inside)
+    p.v_and_or_b32(inside, r.item, 1, inside)
+    p.v_lshlrev_b32(inside, 3, inside)
+    p.v_lshl_add_u32(inside, key, 7, inside)
+    for index, address in enumerate(r.value_address):
+        p.v_xor_b32(t[3], index, t[1])
+        p.v_lshl_add_u32(address, t[3], 5, inside)
+        p.v_add_u32(address, config.key_bytes, address)
+
+
+def _query(p: Program, r: Roles, config: Fp8Config) -> None:
+    """Fragments straight from memory: row = lane mod 32, 16 bytes at dim 64 step + 32 half + 16 (lane/32)."""
+    pointer, batch, head, row_bytes, queries = load(p, r, "query", "q_batch", "q_head", "q_row", "queries")
+    add_product(p, r, pointer, batch, r.workgroup[2])
+    add_product(p, r, pointer, head, r.workgroup[1])
+    wide = r.pair[0]
+    p.s_mov_b32(wide[0], row_bytes)
+    p.s_mov_b32(wide[1], 0)
+    add_product(p, r, pointer, wide, r.first_row)
+    set_resource(p, r, pointer, r.first_row, queries, row_bytes, config.head_dim, GROUP_ROWS)
+    address = r.temporary[0]
+    p.v_and_b32(r.temporary[1], 31, r.item)
+    p.v_mul_lo_u32(address, r.temporary[1], row_bytes)
+    p.v_lshrrev_b32(r.temporary[1], 5, r.item)
+    p.v_lshl_add_u32(address, r.temporary[1], 4, address)
+    for step, fragment in enumerate(r.query):
+        for half in range(2):
+            p.buffer_load_dwordx4(
+                fragment[4 * half : 4 * half + 4],
+                address,
+                r.resource,
+                0,
+                modifiers=f"offen offset:{64 * step + 32 * half}",
+            )
+    for fragment in r.query:
+        for i in range(8):
+            p.v_xor_b32(fragment[i], r.query_flip, fragment[i])
+    r.scalar.release(pointer, batch, head, row_bytes, queries)
+
+
+def set_resource(
+    p: Program,
+    r: Roles,
+    base: Register,
+    first: Register,
+    rows: Register,
+    row_bytes: Register,
+    used: int,
+    limit: int,
+) -> None:
+    """Buffer resource over the rows [first, rows) at `base`, at most `limit` of them; reads beyond give 0."""
+    count, last = r.scratch[0], r.scratch[1]
+    p.s_sub_i32(count, rows, first)
+    p.s_min_i32(count, count, limit)
+    p.s_sub_i32(last, count, 1)
+    p.s_mul_i32(last, last, row_bytes)
+    p.s_add_u32(last, last, used)
+    p.s_cmp_gt_i32(count, 0)
+    p.s_cselect_b32(r.resource[2], last, 0)
+    p.s_mov_b32(r.resource[0], base[0])
+    p.s_and_b32(r.resource[1], base[1], 0xFFFF)
+
+
+__all__ = ["OFFSETS", "VALUE_DIM", "add_product", "load", "set_resource", "write"]
