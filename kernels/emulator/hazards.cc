@@ -80,7 +80,8 @@ void Hazards::record(const Instruction& instruction, const Effects& effects) {
     scalar_.push(past);
     keep(scalar_until_, kLongestScalarWindow);
   }
-  if (effects.unit == Unit::trans || (effects.traits & kShortLived) != 0) keep(recent_until_, kLongestRecentWindow);
+  if (effects.unit == Unit::trans || (effects.traits & kShortLived) != 0)
+    keep(recent_until_, kLongestRecentWindow);
   const uint64_t states = instruction.op == Op::s_nop ? static_cast<uint64_t>(instruction.imm & 15) + 1 : 1;
   clock_ += states;
   busy_clock_ = issued + states;
