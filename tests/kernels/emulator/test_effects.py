@@ -238,115 +238,42 @@ def test_passes_of_matrix_instructions() -> None:
         assert (found["unit"], found["passes"]) == ("matrix", passes), text
 
 
-SCALAR = [
-    "s_add_u32",
-    "s_sub_u32",
-    "s_add_i32",
-    "s_sub_i32",
-    "s_addc_u32",
-    "s_subb_u32",
-    "s_min_i32",
-    "s_min_u32",
-    "s_max_i32",
-    "s_max_u32",
-    "s_cselect_b32",
-    "s_and_b32",
-    "s_or_b32",
-    "s_xor_b32",
-    "s_andn2_b32",
-    "s_orn2_b32",
-    "s_nand_b32",
-    "s_nor_b32",
-    "s_xnor_b32",
-    "s_lshl_b32",
-    "s_lshr_b32",
-    "s_ashr_i32",
-    "s_bfm_b32",
-    "s_mul_i32",
-    "s_bfe_u32",
-    "s_bfe_i32",
-    "s_absdiff_i32",
-    "s_mul_hi_u32",
-    "s_mul_hi_i32",
-    "s_lshl1_add_u32",
-    "s_lshl2_add_u32",
-    "s_lshl3_add_u32",
-    "s_lshl4_add_u32",
-    "s_pack_ll_b32_b16",
-    "s_pack_lh_b32_b16",
-    "s_pack_hh_b32_b16",
-]
-SCALAR_64 = [
-    "s_cselect_b64",
-    "s_and_b64",
-    "s_or_b64",
-    "s_xor_b64",
-    "s_andn2_b64",
-    "s_orn2_b64",
-    "s_nand_b64",
-    "s_nor_b64",
-    "s_xnor_b64",
-]
-UNARY = [
-    "s_mov_b32",
-    "s_cmov_b32",
-    "s_not_b32",
-    "s_wqm_b32",
-    "s_brev_b32",
-    "s_bcnt0_i32_b32",
-    "s_bcnt1_i32_b32",
-    "s_ff0_i32_b32",
-    "s_ff1_i32_b32",
-    "s_flbit_i32_b32",
-    "s_flbit_i32",
-    "s_sext_i32_i8",
-    "s_sext_i32_i16",
-    "s_bitset0_b32",
-    "s_bitset1_b32",
-    "s_quadmask_b32",
-    "s_abs_i32",
-]
-UNARY_64 = [
-    "s_mov_b64",
-    "s_cmov_b64",
-    "s_not_b64",
-    "s_wqm_b64",
-    "s_brev_b64",
-    "s_quadmask_b64",
-    "s_and_saveexec_b64",
-    "s_or_saveexec_b64",
-    "s_xor_saveexec_b64",
-    "s_andn2_saveexec_b64",
-    "s_orn2_saveexec_b64",
-    "s_nand_saveexec_b64",
-    "s_nor_saveexec_b64",
-    "s_xnor_saveexec_b64",
-    "s_andn1_saveexec_b64",
-    "s_orn1_saveexec_b64",
-    "s_andn1_wrexec_b64",
-    "s_andn2_wrexec_b64",
-]
-COMPARES = ["s_cmp_eq_i32", "s_cmp_lg_u32", "s_cmp_gt_i32", "s_cmp_le_u32", "s_bitcmp0_b32", "s_bitcmp1_b32"]
-IMMEDIATES = [
-    "s_movk_i32",
-    "s_cmovk_i32",
-    "s_cmpk_eq_i32",
-    "s_cmpk_lg_u32",
-    "s_cmpk_ge_i32",
-    "s_cmpk_lt_u32",
-    "s_addk_i32",
-    "s_mulk_i32",
-]
+SCALAR = """
+s_add_u32 s_sub_u32 s_add_i32 s_sub_i32 s_addc_u32 s_subb_u32 s_min_i32 s_min_u32 s_max_i32 s_max_u32
+s_cselect_b32 s_and_b32 s_or_b32 s_xor_b32 s_andn2_b32 s_orn2_b32 s_nand_b32 s_nor_b32 s_xnor_b32
+s_lshl_b32 s_lshr_b32 s_ashr_i32 s_bfm_b32 s_mul_i32 s_bfe_u32 s_bfe_i32 s_absdiff_i32 s_mul_hi_u32
+s_mul_hi_i32 s_lshl1_add_u32 s_lshl2_add_u32 s_lshl3_add_u32 s_lshl4_add_u32 s_pack_ll_b32_b16
+s_pack_lh_b32_b16 s_pack_hh_b32_b16
+"""
+SCALAR_64 = """
+s_cselect_b64 s_and_b64 s_or_b64 s_xor_b64 s_andn2_b64 s_orn2_b64 s_nand_b64 s_nor_b64 s_xnor_b64
+"""
+UNARY = """
+s_mov_b32 s_cmov_b32 s_not_b32 s_wqm_b32 s_brev_b32 s_bcnt0_i32_b32 s_bcnt1_i32_b32 s_ff0_i32_b32
+s_ff1_i32_b32 s_flbit_i32_b32 s_flbit_i32 s_sext_i32_i8 s_sext_i32_i16 s_bitset0_b32 s_bitset1_b32
+s_quadmask_b32 s_abs_i32
+"""
+UNARY_64 = """
+s_mov_b64 s_cmov_b64 s_not_b64 s_wqm_b64 s_brev_b64 s_quadmask_b64 s_and_saveexec_b64 s_or_saveexec_b64
+s_xor_saveexec_b64 s_andn2_saveexec_b64 s_orn2_saveexec_b64 s_nand_saveexec_b64 s_nor_saveexec_b64
+s_xnor_saveexec_b64 s_andn1_saveexec_b64 s_orn1_saveexec_b64 s_andn1_wrexec_b64 s_andn2_wrexec_b64
+"""
+COMPARES = """
+s_cmp_eq_i32 s_cmp_lg_u32 s_cmp_gt_i32 s_cmp_le_u32 s_bitcmp0_b32 s_bitcmp1_b32
+"""
+IMMEDIATES = """
+s_movk_i32 s_cmovk_i32 s_cmpk_eq_i32 s_cmpk_lg_u32 s_cmpk_ge_i32 s_cmpk_lt_u32 s_addk_i32 s_mulk_i32
+"""
 
 
 def scalar_texts() -> list[str]:
     return [
-        *(f"{name} s4, s5, s6" for name in SCALAR),
-        *(f"{name} s[4:5], s[6:7], s[8:9]" for name in SCALAR_64),
-        *(f"{name} s4, s5" for name in UNARY),
-        *(f"{name} s[4:5], s[6:7]" for name in UNARY_64),
-        *(f"{name} s4, s5" for name in COMPARES),
-        *(f"{name} s4, 5" for name in IMMEDIATES),
+        *(f"{name} s4, s5, s6" for name in SCALAR.split()),
+        *(f"{name} s[4:5], s[6:7], s[8:9]" for name in SCALAR_64.split()),
+        *(f"{name} s4, s5" for name in UNARY.split()),
+        *(f"{name} s[4:5], s[6:7]" for name in UNARY_64.split()),
+        *(f"{name} s4, s5" for name in COMPARES.split()),
+        *(f"{name} s4, 5" for name in IMMEDIATES.split()),
         *("s_cbranch_scc0 1", "s_cbranch_scc1 1", "s_cbranch_vccz 1", "s_branch 1"),
     ]
 
