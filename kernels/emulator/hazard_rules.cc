@@ -85,13 +85,11 @@ void Hazards::find_after_matrix(const Past& past, const Effects& effects, Breach
 }
 
 void Hazards::find_matrix(const Effects& effects, Breaches& found) const {
-  if (effects.vgpr_reads.size == 0 && effects.vgpr_writes.size == 0) return;
   for (unsigned age = 0; age < matrix_.size; ++age) {
     const Past& past = matrix_[age];
     if (between(past) >= kLongestMatrixWindow) break;
     find_after_matrix(past, effects, found);
   }
-  if (effects.is_load && effects.is_memory()) find_overwritten_operands(effects, found);
 }
 
 // G21: no rule is published; AMD's kernels leave another matrix instruction in between, clang does not. A

@@ -84,6 +84,8 @@ class Hazards {
   uint64_t issue_time(const Effects& effects) const {
     return effects.unit == Unit::matrix && pipe_free_ > busy_clock_ ? pipe_free_ : busy_clock_;
   }
+  void record_matrix(const Past& past, const Effects& effects);
+  bool touches_running(const Effects& effects) const;
   void find_matrix(const Effects& effects, Breaches& found) const;
   void find_after_matrix(const Past& past, const Effects& effects, Breaches& found) const;
   void find_overwritten_operands(const Effects& effects, Breaches& found) const;
@@ -95,6 +97,8 @@ class Hazards {
   uint64_t pipe_free_ = 0;      // when the last matrix instruction has left it
   uint64_t pending_until_ = 0;  // from then on no producer below matters to plain instructions
   uint64_t matrix_until_ = 0, scalar_until_ = 0, recent_until_ = 0;
+  uint64_t running_[kVgprs] =
+      {};            // until when a register is the result or C of a matrix instruction in its window
   Ring<32> matrix_;  // matrix instructions
   Ring<8> scalar_;   // vector instructions that write SGPRs or EXEC
   Ring<4> recent_;   // all instructions
