@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # What the installed package is compiled from, and what of it clang-format looks after.
 FORMATTED := $(shell find custom_ops kernels -name '*.cc' -o -name '*.hpp' -o -name '*.h' -o -name '*.hip')
-SOURCES := $(FORMATTED) $(shell find custom_ops -name '*.map') \
+SOURCES := $(FORMATTED) $(shell find custom_ops kernels -name '*.map') \
   $(shell find kernels -name '*.def' -o -name CMakeLists.txt) $(wildcard kernels/asm/*.py) CMakeLists.txt pyproject.toml
 
 export PYTHONUTF8 := 1
@@ -24,6 +24,21 @@ test: .venv/dev lint
 
 slow-test: .venv/dev
 	$(BIN)/python -m pytest -q -m ''
+
+# The emulator's tests over a build with AddressSanitizer and UndefinedBehaviorSanitizer. Python itself is not built so:
+# the runtimes are loaded before it, and what it leaks at its end is not asked for.
+RUNTIMES = $(shell c++ -print-file-name=libasan.so) $(shell c++ -print-file-name=libstdc++.so)
+SANITIZED = $(wildcard build/sanitize/_native.*.so)
+sanitize: .venv/dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -G Ninja -S kernels/emulator -B build/sanitize \
+	  -DZYFA_SANITIZE=address,undefined -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+	$(BIN)/cmake --build build/sanitize
+	$(MAKE) sanitized-tests
+
+.PHONY: sanitized-tests
+sanitized-tests:
+	LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=tests \
+	  $(BIN)/python -m pytest -q -p kernels.emulator.native_module --native $(SANITIZED) tests/kernels/emulator tests/kernels/hip
 
 # About 6 minutes; with OURS=1 under 2: the results of the other tools are kept.
 coverage: .venv/dev

@@ -35,7 +35,7 @@ ARGUMENTS = [
 
 @dataclass(frozen=True)
 class Fp8Config:
-    """Head dim of query and key, kind of edge tiles, output type."""
+    """Head dim of query and key (128, or 192 for the MLA shape), kind of edge tiles, output type."""
 
     head_dim: int = 128
     edges: str = "hilo"  # "none": Lean P in every tile
@@ -43,7 +43,7 @@ class Fp8Config:
 
     def __post_init__(self) -> None:
         for field, allowed in (
-            ("head_dim", (128,)),
+            ("head_dim", (128, 192)),
             ("edges", ("hilo", "none")),
             ("output", ("bf16", "f16", "f32")),
         ):
@@ -52,7 +52,8 @@ class Fp8Config:
 
     @property
     def name(self) -> str:
-        return f"fp8_prefill_d{self.head_dim}_{self.edges}_{self.output}"
+        shape = "d128" if self.head_dim == 128 else "d192_v128"
+        return f"fp8_prefill_{shape}_{self.edges}_{self.output}"
 
     @property
     def k_steps(self) -> int:
@@ -63,6 +64,11 @@ class Fp8Config:
     def key_bytes(self) -> int:
         """LDS of one key tile."""
         return TILE_KEYS * self.head_dim
+
+    @property
+    def rope_base(self) -> int:
+        """Where in a key tile the rows of dims 128..191 begin: rows of 128 and of 64 bytes each have their own swizzle."""
+        return TILE_KEYS * 128
 
     @property
     def value_bytes(self) -> int:

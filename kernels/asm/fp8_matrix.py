@@ -6,7 +6,7 @@ from zyfa_ort.kernels.asm.fp8_config import STAGES, TILE_KEYS, Fp8Config
 from zyfa_ort.kernels.asm.fp8_prologue import add_product, set_resource
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program
-from zyfa_ort.kernels.asm.registers import M0, Register
+from zyfa_ort.kernels.asm.registers import EXEC, M0, Register
 
 WAVE_BYTES = 1024  # what one LDS-DMA instruction of a wave brings
 
@@ -50,6 +50,16 @@ def fetch(p: Program, r: Roles, config: Fp8Config, ahead: int) -> None:
         set_resource(p, r, where, tile, rows, row, width, TILE_KEYS)
         p.s_add_u32(M0, stage, at)
         p.buffer_load_lds_dwordx4(fetch_from, r.resource, 0, modifiers="offen", produces=f"tile_{ahead}")
+        if base is r.key_base and r.rope_fetch is not None:
+            # 8 rows of 64 bytes per wave: half of the lanes.
+            p.s_lshr_b32(r.scratch[5], r.scratch[5], 1, note="half of what a full instruction brings")
+            p.s_sub_u32(r.scratch[5], stage, r.scratch[5])
+            p.s_add_u32(M0, r.scratch[5], config.rope_base)
+            p.s_mov_b32(EXEC[1], 0)
+            p.buffer_load_lds_dwordx4(
+                r.rope_fetch, r.resource, 0, modifiers="offen", produces=f"tile_{ahead}"
+            )
+            p.s_mov_b32(EXEC[1], -1)
 
 
 def stage_address(p: Program, r: Roles, config: Fp8Config, index: Register, behind: int) -> Register:
@@ -60,6 +70,19 @@ def stage_address(p: Program, r: Roles, config: Fp8Config, index: Register, behi
     return target
 
 
+def score_schedule(config: Fp8Config) -> list[tuple[str, int]]:
+    """Loads and products of the scores in order; slot = 2 step + key block. A fragment's registers are loaded again
+    only when another product stands between its last use and the load."""
+    slots, fragments = 2 * config.k_steps, 4
+    order = [("load", slot) for slot in range(fragments)]
+    for slot in range(slots):
+        order.append(("multiply", slot))
+        again = slot - 1 + fragments
+        if slot >= 1 and again < slots:
+            order.append(("load", again))
+    return order
+
+
 def scores(p: Program, r: Roles, config: Fp8Config) -> None:
     """S^T of the tile, unless there is none or the wave cannot see it."""
     p.s_cmp_lt_i32(r.index, r.tiles)
@@ -67,21 +90,26 @@ def scores(p: Program, r: Roles, config: Fp8Config) -> None:
     p.s_cmp_le_i32(r.tile, r.last_tile)
     p.s_cbranch_scc0("no_scores")
     stage = stage_address(p, r, config, r.index, 0)
-    addresses = [r.temporary[i] for i in range(len(r.key_address))]
-    for target, address in zip(addresses, r.key_address, strict=True):
-        p.v_add_u32(target, stage, address)
-    products = [(block, step) for step in range(config.k_steps) for block in range(2)]
-    for slot, (block, step) in enumerate(products):
-        fragment = r.key[slot % 4]
+    # Addresses move in place and back: there are no registers to spare for copies.
+    for address in r.key_address:
+        p.v_add_u32(address, stage, address)
+    for action, slot in score_schedule(config):
+        block, step = slot % 2, slot // 2
+        fragment = r.key[slot % len(r.key)]
+        if action == "multiply":
+            p.v_mfma_f32_32x32x64_f8f6f4(
+                r.scores[block], fragment, r.query[step], r.scores[block] if step else 0
+            )
+            continue
+        row_bytes = 128 if step < 2 else 64
         for half in range(2):
             p.ds_read_b128(
                 fragment[4 * half : 4 * half + 4],
-                addresses[2 * step + half],
-                modifiers=f"offset:{32 * config.head_dim * block}",
+                r.key_address[2 * step + half],
+                modifiers=f"offset:{32 * row_bytes * block}",
             )
-    for slot, (block, step) in enumerate(products):
-        c = r.scores[block] if step else 0
-        p.v_mfma_f32_32x32x64_f8f6f4(r.scores[block], r.key[slot % 4], r.query[step], c)
+    for address in r.key_address:
+        p.v_subrev_u32(address, stage, address)
     p.label("no_scores")
 
 

@@ -276,6 +276,21 @@ def _fetch_offsets(p: Program, r: Roles) -> None:
     p.v_xor_b32(t, slot, t)
     p.v_mul_lo_u32(r.value_fetch, row, r.value_row)
     p.v_lshl_add_u32(r.value_fetch, t, 4, r.value_fetch)
+    if r.rope_fetch is not None:
+        _rope_fetch(p, r, r.rope_fetch)
+
+
+def _rope_fetch(p: Program, r: Roles, target: Register) -> None:
+    """Dims 128..191: lane l < 32 of wave w fills slot l mod 4 of row 8w + l/4; chunk = slot ^ (row/4 mod 4)."""
+    row, slot, t = r.temporary[0], r.temporary[1], r.temporary[2]
+    p.v_bfe_u32(row, r.item, 2, 3)
+    p.v_add_u32(row, r.scratch[0], row)
+    p.v_and_b32(slot, 3, r.item)
+    p.v_bfe_u32(t, row, 2, 2)
+    p.v_xor_b32(t, slot, t)
+    p.v_mul_lo_u32(target, row, r.key_row)
+    p.v_lshl_add_u32(target, t, 4, target)
+    p.v_add_u32(target, 128, target)
 
 
 def _value_swizzle(p: Program, r: Roles, target: Register, key: Register) -> None:
@@ -289,7 +304,7 @@ def _value_swizzle(p: Program, r: Roles, target: Register, key: Register) -> Non
 def _lds_addresses(p: Program, r: Roles, config: Fp8Config) -> None:
     t = r.temporary
     # Keys: row = lane mod 32; chunk = 4 step + 2 half + lane/32, swizzled.
-    for index, address in enumerate(r.key_address):
+    for index, address in enumerate(r.key_address[:4]):
         p.v_lshrrev_b32(t[0], 5, r.item)
         p.v_add_u32(t[0], 2 * index, t[0])
         p.v_and_b32(t[1], 31, r.item)
@@ -297,6 +312,16 @@ def _lds_addresses(p: Program, r: Roles, config: Fp8Config) -> None:
         p.v_xor_b32(t[0], t[0], t[2])
         p.v_lshlrev_b32(t[0], 4, t[0])
         p.v_lshl_add_u32(address, t[1], 7, t[0])
+    # Dims 128..191: rows of 64 bytes, chunk = 2 half + lane/32.
+    for half, address in enumerate(r.key_address[4:]):
+        p.v_lshrrev_b32(t[0], 5, r.item)
+        p.v_add_u32(t[0], 2 * half, t[0])
+        p.v_and_b32(t[1], 31, r.item)
+        p.v_bfe_u32(t[2], t[1], 2, 2)
+        p.v_xor_b32(t[0], t[0], t[2])
+        p.v_lshlrev_b32(t[0], 4, t[0])
+        p.v_lshl_add_u32(address, t[1], 6, t[0])
+        p.v_add_u32(address, config.rope_base, address)
     # Values: g = lane/16, i = lane mod 16; key = 8 (i/8) + 4 (g/2) + (i/2) mod 4, dim = 16 (g mod 2) + 8 (i mod 2).
     key = t[0]
     p.v_bfe_u32(key, r.item, 1, 2)

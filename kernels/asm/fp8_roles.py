@@ -25,7 +25,10 @@ class Roles:
         self.value_address = [
             v.take(f"LDS address of values, dims {32 * i}..") for i in range(VALUE_DIM // 32)
         ]
-        self.key_fetch = v.take("global offset of the lane's key chunk")
+        self.key_fetch = v.take("global offset of the lane's key chunk, dims 0..127")
+        self.rope_fetch = (
+            v.take("global offset of the lane's key chunk, dims 128..191") if config.k_steps == 3 else None
+        )
         self.value_fetch = v.take("global offset of the lane's value chunk")
         self.anchor = v.take("row anchor, log2")
         self.limit_high = v.take("last visible key of the row")

@@ -52,6 +52,7 @@ s_load_dwordx16    smem  s16 s2 i
 v_mov_b32          valu  v1  x1
 v_add_u32          valu  v1  x1 v1
 v_sub_u32          valu  v1  x1 v1
+v_subrev_u32       valu  v1  x1 v1
 v_and_b32          valu  v1  x1 v1
 v_or_b32           valu  v1  x1 v1
 v_xor_b32          valu  v1  x1 v1

@@ -185,7 +185,7 @@ void vector_effects(const Instruction& instruction, Effects& effects) {
     if (!old_value) read(effects, instruction.src[i], role_of_source(instruction, i));
   }
   if (merges) read(effects, instruction.dst, Role::merge);
-  if (op == Op::v_div_fmas_f32 || op == Op::v_div_fmas_f64) effects.sgpr_reads.add(kVcc, 2, Role::mask);
+  read(effects, instruction.mask, Role::mask);
   if (swaps(op)) {
     read(effects, instruction.dst, Role::source);
     write(effects, instruction.src[0], Role::result);

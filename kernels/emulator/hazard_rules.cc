@@ -17,8 +17,6 @@ const Use* first_overlap(const Uses<N>& produced, const Uses<M>& consumed) {
   return nullptr;
 }
 
-bool is_exec(const Use& use) { return use.first >= kExec; }
-
 const Use kExecUse{kExec, 2, Role::exec};
 
 const Use* source_c(const Effects& effects) {
@@ -27,14 +25,18 @@ const Use* source_c(const Effects& effects) {
   return nullptr;
 }
 
+// Wait states are counted as LLVM counts them, one per instruction. A matrix instruction behind another one waits until
+// the pipe is free, and AMD's kernels rely on it: what is short only without these waits is a warning.
 struct Reporter {
   Breaches& found;
   const Instruction* producer;
-  int between;
+  int between, between_busy;
 
   void need(Rule rule, int states, const Use& registers, const char* verb, Breach::Bank bank = Breach::vgpr,
             Severity severity = Severity::error) const {
-    if (between < states) found.add({rule, severity, states - between, producer, verb, registers, bank});
+    if (between >= states) return;
+    if (between_busy >= states) severity = Severity::warning;
+    found.add({rule, severity, states - between, producer, verb, registers, bank});
   }
   void warn(Rule rule, int states, const Use& registers, const char* verb, Breach::Bank bank = Breach::vgpr) const {
     need(rule, states, registers, verb, bank, Severity::warning);
@@ -55,8 +57,8 @@ void check_c(const Reporter& report, const Effects& before, const Use& result, c
 
 }  // namespace
 
-void Hazards::find_after_matrix(const Past& past, int between, const Effects& effects, Breaches& found) const {
-  const Reporter report{found, past.instruction, between};
+void Hazards::find_after_matrix(const Past& past, const Effects& effects, Breaches& found) const {
+  const Reporter report{found, past.instruction, between(past), between_busy(past, issue_time(effects))};
   const Effects& before = *past.effects;
   const MatrixWindows windows = windows_of(before.group, before.passes);
   const Use& result = before.vgpr_writes.items[0];
@@ -81,9 +83,8 @@ void Hazards::find_matrix(const Effects& effects, Breaches& found) const {
   if (effects.vgpr_reads.size == 0 && effects.vgpr_writes.size == 0) return;
   for (unsigned age = 0; age < matrix_.size; ++age) {
     const Past& past = matrix_[age];
-    const int passed = between(past);
-    if (passed >= kLongestMatrixWindow) break;
-    find_after_matrix(past, passed, effects, found);
+    if (between(past) >= kLongestMatrixWindow) break;
+    find_after_matrix(past, effects, found);
   }
   if (effects.is_load && effects.is_memory()) find_overwritten_operands(effects, found);
 }
@@ -93,7 +94,7 @@ void Hazards::find_matrix(const Effects& effects, Breaches& found) const {
 void Hazards::find_overwritten_operands(const Effects& effects, Breaches& found) const {
   if (matrix_.size == 0) return;
   const Past& past = matrix_[0];
-  const Reporter report{found, past.instruction, between(past)};
+  const Reporter report{found, past.instruction, between(past), between_busy(past, issue_time(effects))};
   for (const Use& operand : past.effects->vgpr_reads)
     if (operand.role == Role::matrix_a || operand.role == Role::matrix_b)
       for (const Use& use : effects.vgpr_writes)
@@ -131,11 +132,12 @@ void check_exec(const Reporter& report, const Effects& before, const Effects& ef
 }  // namespace
 
 void Hazards::find_scalar(const Effects& effects, Breaches& found) const {
+  const uint64_t issue = issue_time(effects);
   for (unsigned age = 0; age < scalar_.size; ++age) {
     const Past& past = scalar_[age];
     const int passed = between(past);
     if (passed >= kLongestScalarWindow) break;
-    const Reporter report{found, past.instruction, passed};
+    const Reporter report{found, past.instruction, passed, between_busy(past, issue)};
     if (effects.sgpr_reads.size > 0)
       for (const Use& written : past.effects->sgpr_writes) check_sgpr(report, written, effects);
     if (past.effects->traits & kWritesExec) check_exec(report, *past.effects, effects);
@@ -149,7 +151,11 @@ void check_vector_result(const Reporter& report, const Effects& before, const Ef
   const Use* read = first_overlap(before.vgpr_writes, effects.vgpr_reads);
   if (read == nullptr) return;
   if (effects.is_matrix()) report.need(Rule::H6, 2, *read, kWritten);
-  if (effects.traits & kPermlaneSwap) report.need(Rule::G4, 2, *read, kWritten);
+  if (effects.traits & kPermlaneSwap) {
+    // LLVM keeps 2 always; between two swaps AMD's kernels keep 1.
+    const bool shipped = report.between == 1 && before.traits & kPermlaneSwap;
+    report.need(Rule::G4, 2, *read, kWritten, Breach::vgpr, shipped ? Severity::warning : Severity::error);
+  }
   if (effects.traits & kLaneRead) report.need(Rule::G9, 1, *read, kWritten);
   if (effects.unit == Unit::valu) {
     if (before.unit == Unit::trans) report.need(Rule::G1, 1, *read, kWritten);
@@ -169,11 +175,11 @@ void check_dpp(const Reporter& report, const Effects& before, const Effects& eff
 // G22: only the accumulator of the same instruction gets the sum early.
 void check_dot(const Reporter& report, const Instruction& instruction, const Effects& before, const Effects& effects) {
   const Use& sum = before.vgpr_writes.items[0];
-  const bool chained = instruction.op == report.producer->op;
-  for (int i = 0; i < effects.vgpr_reads.size; ++i) {
-    const bool accumulator = chained && instruction.src[2].is_vgpr() && i == effects.vgpr_reads.size - 1;
-    if (!accumulator && overlap(sum, effects.vgpr_reads.items[i])) report.need(Rule::G22, 3, sum, kWritten);
-  }
+  const bool chained = instruction.op == report.producer->op && instruction.src[2].is_vgpr();
+  int reads = effects.vgpr_reads.size;
+  while (reads > 0 && effects.vgpr_reads.items[reads - 1].role == Role::merge) --reads;
+  for (int i = 0; i < (chained ? reads - 1 : reads); ++i)
+    if (overlap(sum, effects.vgpr_reads.items[i])) report.need(Rule::G22, 3, sum, kWritten);
   if (effects.is_vector() && !chained && first_overlap(before.vgpr_writes, effects.vgpr_writes))
     report.need(Rule::G22, 3, sum, kWritten);
 }
@@ -200,11 +206,12 @@ void check_hardware_register(const Reporter& report, const Instruction& instruct
 }  // namespace
 
 void Hazards::find_recent(const Instruction& instruction, const Effects& effects, Breaches& found) const {
+  const uint64_t issue = issue_time(effects);
   for (unsigned age = 0; age < recent_.size; ++age) {
     const Past& past = recent_[age];
     const int passed = between(past);
     if (passed >= kLongestRecentWindow) break;
-    const Reporter report{found, past.instruction, passed};
+    const Reporter report{found, past.instruction, passed, between_busy(past, issue)};
     const Effects& before = *past.effects;
     if (before.is_vector()) check_vector_result(report, before, effects);
     if (effects.traits & kDpp) check_dpp(report, before, effects);

@@ -66,7 +66,8 @@ void Hazards::check(Wave& wave, const Instruction& instruction, const Effects& e
 }
 
 void Hazards::record(const Instruction& instruction, const Effects& effects) {
-  const Past past{clock_, &instruction, &effects};
+  const uint64_t issued = issue_time(effects);
+  const Past past{clock_, issued, &instruction, &effects};
   recent_.push(past);
   const auto keep = [&](uint64_t& until, int window) {
     until = std::max(until, clock_ + static_cast<uint64_t>(window) + 1);
@@ -80,7 +81,10 @@ void Hazards::record(const Instruction& instruction, const Effects& effects) {
     keep(scalar_until_, kLongestScalarWindow);
   }
   if (effects.unit == Unit::trans || (effects.traits & kShortLived) != 0) keep(recent_until_, kLongestRecentWindow);
-  clock_ += instruction.op == Op::s_nop ? static_cast<uint64_t>(instruction.imm & 15) + 1 : 1;
+  const uint64_t states = instruction.op == Op::s_nop ? static_cast<uint64_t>(instruction.imm & 15) + 1 : 1;
+  clock_ += states;
+  busy_clock_ = issued + states;
+  if (effects.unit == Unit::matrix) pipe_free_ = issued + effects.passes;
 }
 
 void Hazards::find(const Instruction& instruction, const Effects& effects, Breaches& found) const {
