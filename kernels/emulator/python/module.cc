@@ -217,6 +217,14 @@ NB_MODULE(_native, m) {
     for (const Kernel& k : CodeObject::parse(to_vector(file)).kernels) made.append(to_dict(k));
     return made;
   });
+  // The machine code of a code object: its executable segment.
+  m.def("code_of", [](const nb::bytes& file) {
+    const CodeObject object = CodeObject::parse(to_vector(file));
+    nb::list made;
+    for (const Segment& s : object.segments)
+      if (s.executable && s.file_bytes > 0) made.append(nb::bytes(object.file.data() + s.file_offset, s.file_bytes));
+    return made;
+  }, "file"_a);
   // (size, text) of the instruction at the beginning of the bytes.
   m.def("decode", [](const nb::bytes& code, uint64_t address) {
     const Instruction one = decode(reinterpret_cast<const uint8_t*>(code.c_str()), code.size(), address);
