@@ -1,10 +1,12 @@
-// Pieces of exact division (v_div_scale, v_div_fmas, v_div_fixup), exponents (v_ldexp, v_frexp), cube map coordinates.
+// Pieces of exact division (v_div_scale, v_div_fmas, v_div_fixup), exponents (v_ldexp, v_frexp), cube map
+// coordinates.
 #include "exec_vector_float.hpp"
 
 namespace zyfa::emulator::ZYFA_LEVEL {
 namespace {
 
-// ---- one description for the three widths ---------------------------------------------------------------------------------
+// ---- one description for the three widths
+// ---------------------------------------------------------------------------------
 
 template <int Bits>
 struct Float;
@@ -56,7 +58,8 @@ uint64_t scaled(uint64_t bits, int n) {
   const int to = exponent - 1023 + n;
   if (to > 1023) return as_bits64(mantissa * 0x1p1023 * 2);
   if (to >= -1022) return as_bits64(mantissa * power_of_two(to));
-  return as_bits64(to < -1080 ? mantissa * 0x1p-1022 * 0x1p-100 : mantissa * power_of_two(to + 100) * 0x1p-100);
+  return as_bits64(to < -1080 ? mantissa * 0x1p-1022 * 0x1p-100
+                              : mantissa * power_of_two(to + 100) * 0x1p-100);
 }
 uint32_t scaled(uint32_t bits, int n) {
   const double value = as_float(bits);
@@ -65,7 +68,8 @@ uint32_t scaled(uint32_t bits, int n) {
   return as_bits(static_cast<float>(value * power_of_two(n)));
 }
 
-// ---- v_div_scale -----------------------------------------------------------------------------------------------------------
+// ---- v_div_scale
+// -----------------------------------------------------------------------------------------------------------
 
 template <int N>
 struct Scaled {
@@ -93,7 +97,8 @@ bool reciprocal_denormal(typename Number<N>::B b) {
 
 // S0 is the denominator S1 or the numerator S2, whichever shall be scaled.
 template <int N>
-Scaled<N> scale_for_division(typename Number<N>::B s0, typename Number<N>::B denominator, typename Number<N>::B numerator) {
+Scaled<N> scale_for_division(typename Number<N>::B s0, typename Number<N>::B denominator,
+                             typename Number<N>::B numerator) {
   using X = Number<N>;
   using F = Float<N>;
   if (X::zero(denominator) || X::zero(numerator)) return {X::kNan, false};
@@ -101,7 +106,8 @@ Scaled<N> scale_for_division(typename Number<N>::B s0, typename Number<N>::B den
   if (X::exponent(numerator) - X::exponent(denominator) >= F::kFar)
     return {of_denominator ? scaled(s0, F::kScale) : s0, true};
   if (X::denormal(denominator)) return {scaled(s0, F::kScale), false};
-  const bool small_reciprocal = reciprocal_denormal<N>(denominator), small_quotient = quotient_denormal<N>(numerator, denominator);
+  const bool small_reciprocal = reciprocal_denormal<N>(denominator),
+             small_quotient = quotient_denormal<N>(numerator, denominator);
   if (small_reciprocal && small_quotient) return {of_denominator ? scaled(s0, F::kScale) : s0, true};
   if (small_reciprocal) return {scaled(s0, -F::kScale), false};
   if (small_quotient) return {of_numerator ? scaled(s0, F::kScale) : s0, true};
@@ -134,24 +140,27 @@ void div_scale64(Wave& wave, const Instruction& in) {
   store_mask(wave, in.sdst, mask_of(flags.lane) & exec_of(wave));
 }
 
-// ---- v_div_fmas ------------------------------------------------------------------------------------------------------------
+// ---- v_div_fmas
+// ------------------------------------------------------------------------------------------------------------
 
 void require_nearest(unsigned rounding, const char* what) {
   if (rounding != 0) throw LaunchError(format("%s outside round-to-nearest-even is not emulated", what));
 }
 
-// fma, times a power of two where VCC says that v_div_scale has scaled. In f64 the product with it rounds once only: an f32
-// fma followed by a scaling up is exact unless it overflows.
+// fma, times a power of two where VCC says that v_div_scale has scaled. In f64 the product with it rounds
+// once only: an f32 fma followed by a scaling up is exact unless it overflows.
 void div_fmas32(Wave& wave, const Instruction& in) {
   require_nearest(wave.mode.round32(), "v_div_fmas_f32");
   Lanes buffers[3], result;
   const uint32_t* s[3];
   for (int i = 0; i < 3; ++i) s[i] = fetch(wave, in, i, Width::w32, buffers[i]);
   const uint64_t vcc = pair_of(wave, kVcc);
-  const uint32_t keep_in = keep_mask(wave.mode.denormal32_in()), keep_out = keep_mask(wave.mode.denormal32_out());
+  const uint32_t keep_in = keep_mask(wave.mode.denormal32_in()),
+                 keep_out = keep_mask(wave.mode.denormal32_out());
   for (int i = 0; i < kLanes; ++i) {
-    const float value = __builtin_fmaf(as_float(flushed(s[0][i], keep_in)), as_float(flushed(s[1][i], keep_in)),
-                                       as_float(flushed(s[2][i], keep_in)));
+    const float value =
+        __builtin_fmaf(as_float(flushed(s[0][i], keep_in)), as_float(flushed(s[1][i], keep_in)),
+                       as_float(flushed(s[2][i], keep_in)));
     result.lane[i] = flushed(as_bits(vcc >> i & 1 ? value * 0x1p32f : value), keep_out);
   }
   settle_nans32(s, 3, result.lane);
@@ -163,16 +172,19 @@ void div_fmas64(Wave& wave, const Instruction& in) {
   for (int i = 0; i < 3; ++i) fetch64(wave, in, i, s[i]);
   const uint64_t vcc = pair_of(wave, kVcc);
   for (int i = 0; i < kLanes; ++i) {
-    const double value = __builtin_fma(as_double(s[0].lane[i]), as_double(s[1].lane[i]), as_double(s[2].lane[i]));
+    const double value =
+        __builtin_fma(as_double(s[0].lane[i]), as_double(s[1].lane[i]), as_double(s[2].lane[i]));
     const uint64_t bits = as_bits64(vcc >> i & 1 ? value * 0x1p64 : value);
     result.lane[i] = Number<64>::nan(bits) ? Number<64>::kNan : bits;
   }
   store64(wave, in, result);
 }
 
-// ---- v_div_fixup -----------------------------------------------------------------------------------------------------------
+// ---- v_div_fixup
+// -----------------------------------------------------------------------------------------------------------
 
-// The quotient S0 of S2 / S1 with the special cases put right. The documented NaN of 0/0 and inf/inf is negative.
+// The quotient S0 of S2 / S1 with the special cases put right. The documented NaN of 0/0 and inf/inf is
+// negative.
 template <int N>
 typename Number<N>::B fix_quotient(typename Number<N>::B quotient, typename Number<N>::B denominator,
                                    typename Number<N>::B numerator) {
@@ -226,14 +238,16 @@ void div_fixup16(Wave& wave, const Instruction& in) {
   store16(wave, in, result.lane, R);
 }
 
-// ---- exponents -------------------------------------------------------------------------------------------------------------
+// ---- exponents
+// -------------------------------------------------------------------------------------------------------------
 
 void ldexp32(Wave& wave, const Instruction& in) {
   require_nearest(wave.mode.round32(), "v_ldexp_f32");
   Lanes buffers[2], result;
   const uint32_t* s[1] = {fetch(wave, in, 0, Width::w32, buffers[0])};
   const uint32_t* n = fetch(wave, in, 1, Width::w32, buffers[1]);
-  const uint32_t keep_in = keep_mask(wave.mode.denormal32_in()), keep_out = keep_mask(wave.mode.denormal32_out());
+  const uint32_t keep_in = keep_mask(wave.mode.denormal32_in()),
+                 keep_out = keep_mask(wave.mode.denormal32_out());
   for (int i = 0; i < kLanes; ++i)
     result.lane[i] = flushed(scaled(flushed(s[0][i], keep_in), static_cast<int32_t>(n[i])), keep_out);
   settle_nans32(s, 1, result.lane);
@@ -259,7 +273,8 @@ void ldexp16(Wave& wave, const Instruction& in) {
   for (int i = 0; i < kLanes; ++i) {
     const int by = static_cast<int16_t>(n[i]), bounded = by > 100 ? 100 : by < -100 ? -100 : by;
     const double value = as_float(half_to_float(flushed16(s[0][i], wave.mode.denormal16_64_in())));
-    const uint32_t half = double_to_half(value * power_of_two(bounded), wave.mode.round16_64(), half_overflow(wave));
+    const uint32_t half =
+        double_to_half(value * power_of_two(bounded), wave.mode.round16_64(), half_overflow(wave));
     result.lane[i] = flushed16(half, wave.mode.denormal16_64_out());
   }
   settle_nans16(s, 1, result.lane);
@@ -331,7 +346,8 @@ void frexp_mant16(Wave& wave, const Instruction& in) {
   store16(wave, in, result.lane, Rest::zero);
 }
 
-// ---- cube maps ---------------------------------------------------------------------------------------------------------------
+// ---- cube maps
+// ---------------------------------------------------------------------------------------------------------------
 
 enum class Cube { id, s, t, major };
 
@@ -366,28 +382,50 @@ void cube_map(Wave& wave, const Instruction& in) {
 
 Handler division_handler(const Instruction& in) {
   switch (in.op) {
-    case Op::v_div_scale_f32: return div_scale32;
-    case Op::v_div_scale_f64: return div_scale64;
-    case Op::v_div_fmas_f32: return div_fmas32;
-    case Op::v_div_fmas_f64: return in.clamp || in.omod ? nullptr : div_fmas64;
-    case Op::v_div_fixup_f32: return div_fixup32;
-    case Op::v_div_fixup_f64: return div_fixup64;
-    case Op::v_div_fixup_f16: return div_fixup16<Rest::keep>;
-    case Op::v_div_fixup_legacy_f16: return div_fixup16<Rest::zero>;
-    case Op::v_ldexp_f32: return ldexp32;
-    case Op::v_ldexp_f64: return ldexp64;
-    case Op::v_ldexp_f16: return ldexp16;
-    case Op::v_frexp_exp_i32_f32: return frexp_exp32;
-    case Op::v_frexp_mant_f32: return frexp_mant32;
-    case Op::v_frexp_exp_i32_f64: return frexp_exp64;
-    case Op::v_frexp_mant_f64: return frexp_mant64;
-    case Op::v_frexp_exp_i16_f16: return frexp_exp16;
-    case Op::v_frexp_mant_f16: return frexp_mant16;
-    case Op::v_cubeid_f32: return cube_map<Cube::id>;
-    case Op::v_cubesc_f32: return cube_map<Cube::s>;
-    case Op::v_cubetc_f32: return cube_map<Cube::t>;
-    case Op::v_cubema_f32: return cube_map<Cube::major>;
-    default: return nullptr;
+    case Op::v_div_scale_f32:
+      return div_scale32;
+    case Op::v_div_scale_f64:
+      return div_scale64;
+    case Op::v_div_fmas_f32:
+      return div_fmas32;
+    case Op::v_div_fmas_f64:
+      return in.clamp || in.omod ? nullptr : div_fmas64;
+    case Op::v_div_fixup_f32:
+      return div_fixup32;
+    case Op::v_div_fixup_f64:
+      return div_fixup64;
+    case Op::v_div_fixup_f16:
+      return div_fixup16<Rest::keep>;
+    case Op::v_div_fixup_legacy_f16:
+      return div_fixup16<Rest::zero>;
+    case Op::v_ldexp_f32:
+      return ldexp32;
+    case Op::v_ldexp_f64:
+      return ldexp64;
+    case Op::v_ldexp_f16:
+      return ldexp16;
+    case Op::v_frexp_exp_i32_f32:
+      return frexp_exp32;
+    case Op::v_frexp_mant_f32:
+      return frexp_mant32;
+    case Op::v_frexp_exp_i32_f64:
+      return frexp_exp64;
+    case Op::v_frexp_mant_f64:
+      return frexp_mant64;
+    case Op::v_frexp_exp_i16_f16:
+      return frexp_exp16;
+    case Op::v_frexp_mant_f16:
+      return frexp_mant16;
+    case Op::v_cubeid_f32:
+      return cube_map<Cube::id>;
+    case Op::v_cubesc_f32:
+      return cube_map<Cube::s>;
+    case Op::v_cubetc_f32:
+      return cube_map<Cube::t>;
+    case Op::v_cubema_f32:
+      return cube_map<Cube::major>;
+    default:
+      return nullptr;
   }
 }
 

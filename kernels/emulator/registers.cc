@@ -36,12 +36,22 @@ std::string place(const Wave& wave, uint64_t address) {
   return format("+0x%llx", static_cast<unsigned long long>(address - wave.group->launch->entry));
 }
 
+// One file holds both kinds: a[n] is physical register accum_offset + n. Shipped kernels without accumulation
+// registers use architectural ones beyond accum_offset; a kernel that uses both there would have them
+// overlap.
 void check_allocated(const Wave& wave, unsigned reg) {
-  const Launch& launch = *wave.group->launch;
+  Launch& launch = *wave.group->launch;
   const bool accumulation = reg >= kAgpr;
-  const unsigned limit = !accumulation                        ? launch.accum_offset
+  const unsigned limit = !accumulation                        ? launch.vgprs
                          : launch.vgprs > launch.accum_offset ? launch.vgprs - launch.accum_offset
                                                               : 0;
+  if (accumulation) launch.uses_accumulation = true;
+  if (!accumulation && reg >= launch.accum_offset) launch.uses_beyond_offset = true;
+  if (launch.uses_accumulation && launch.uses_beyond_offset)
+    throw LaunchError(
+        format("%s: the kernel uses accumulation registers and vector registers from v%u (accum_offset) "
+               "on, which are the same storage",
+               vgpr_name(reg).c_str(), launch.accum_offset));
   if ((accumulation ? reg - kAgpr : reg) >= limit)
     throw LaunchError(
         format("%s is beyond the kernel's allocation of %u %s registers (%u in all, accum_offset %u)",
