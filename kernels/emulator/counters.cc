@@ -77,6 +77,9 @@ void Counters::issue(Wave& wave, const Instruction& instruction, Queue queue, un
   } else if (queue == Queue::lds) {
     enter(lds_, queue, destination);
     number = lds_.issued;
+  } else {
+    enter(vector_memory_, Queue::vector_memory, {});
+    enter(lds_, Queue::lds, {});
   }
   const uint32_t token = number << 2 | static_cast<uint32_t>(queue);
   for (unsigned reg = first; reg < first + count; ++reg) {

@@ -227,7 +227,7 @@ void PreparedLaunch::start(Workgroup& group, uint64_t number) {
   group.id[1] = static_cast<uint32_t>(number / shared.grid[0] % shared.grid[1]);
   group.id[2] = static_cast<uint32_t>(number / shared.grid[0] / shared.grid[1]);
   group.epoch = 0;
-  group.lds.reset(lds_bytes);
+  group.lds.reset(lds_bytes, shared.options.check);
   while (group.waves.size() < waves_per_group) group.waves.push_back(std::make_unique<Wave>());
   const uint32_t items = shared.block[0] * shared.block[1] * shared.block[2];
   for (uint32_t index = 0; index < waves_per_group; ++index) {
@@ -301,6 +301,27 @@ void step(Wave& wave, const Step& step) {
   ++wave.executed;
 }
 
+namespace {
+
+// s_barrier counts only waves that have not ended, so the hardware lets the others pass.
+void check_divergence(Workgroup& group) {
+  const Wave* ended = nullptr;
+  for (const auto& wave : group.waves)
+    if (wave->status == WaveStatus::ended && (ended == nullptr || wave->barriers < ended->barriers)) ended = wave.get();
+  if (ended == nullptr) return;
+  for (const auto& wave : group.waves) {
+    if (wave->status != WaveStatus::at_barrier || wave->barriers <= ended->barriers) continue;
+    const Step& barrier = group.launch->program->at(wave->pc - 4);
+    wave->report(Rule::barrier_divergence, barrier.instruction,
+                 format("wave %d waits at its barrier number %llu, wave %d has ended after %llu", wave->index,
+                        static_cast<unsigned long long>(wave->barriers), ended->index,
+                        static_cast<unsigned long long>(ended->barriers)));
+    return;
+  }
+}
+
+}  // namespace
+
 bool release_barrier(Workgroup& group) {
   bool any = false;
   for (const auto& wave : group.waves) {
@@ -308,7 +329,9 @@ bool release_barrier(Workgroup& group) {
     any |= wave->status == WaveStatus::at_barrier;
   }
   if (!any) return false;
+  if (group.launch->options.check) check_divergence(group);
   ++group.epoch;
+  group.lds.barrier(group);
   for (const auto& wave : group.waves)
     if (wave->status == WaveStatus::at_barrier) wave->status = WaveStatus::running;
   return true;
