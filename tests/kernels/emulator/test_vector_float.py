@@ -10,7 +10,7 @@ from kernels.emulator import exact_floats as exact
 from kernels.emulator.exact_floats import F16, F32, F64
 from kernels.emulator.wave_kernel import run_lanes
 
-ROWS = 12
+ROWS = 8
 
 
 def set_mode(round32: int = 0, round16: int = 0, denorm32: int = 3, denorm16: int = 3) -> str:
@@ -171,7 +171,7 @@ def test_modifiers_clamp_and_omod():
   v_mul_f32 v43, 1.0, v10 mul:4
   v_mul_f32 v44, 1.0, v10 div:2
   v_max_f32 v45, -|v10|, -|v10|
-  v_mul_f32 v46, 1.0, v10 div:2 clamp
+  v_mul_f32 v46, 1.0, v10 clamp div:2
   s_setreg_imm32_b32 hwreg(HW_REG_MODE, 8, 1), 0
   s_nop 2
   v_mul_f32 v47, 1.0, v10 clamp
