@@ -110,7 +110,11 @@ def fma(f: Format, a: int, b: int, c: int, mode: int = NEAREST) -> int:
     if infinite and (a & ~f.sign == 0 or b & ~f.sign == 0):
         return f.nan
     if infinite:
-        return f.nan if f.is_infinite(c) and bool(c & f.sign) != negative else f.infinity | (f.sign if negative else 0)
+        return (
+            f.nan
+            if f.is_infinite(c) and bool(c & f.sign) != negative
+            else f.infinity | (f.sign if negative else 0)
+        )
     if f.is_infinite(c):
         return c
     product, addend = f.value(a) * f.value(b), f.value(c)
@@ -139,7 +143,18 @@ def samples(f: Format, count: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     dtype = {16: np.uint16, 32: np.uint32, 64: np.uint64}[f.bits]
     top = f.infinity
-    corners = [0, 1, (1 << f.mantissa) - 1, 1 << f.mantissa, f.bias << f.mantissa, top - 1, top, top | 1, f.nan, f.nan | 3]
+    corners = [
+        0,
+        1,
+        (1 << f.mantissa) - 1,
+        1 << f.mantissa,
+        f.bias << f.mantissa,
+        top - 1,
+        top,
+        top | 1,
+        f.nan,
+        f.nan | 3,
+    ]
     corners += [(f.bias << f.mantissa) + 1, (f.bias - 1) << f.mantissa, (f.bias + f.mantissa) << f.mantissa]
     corners += [c | f.sign for c in corners]
     anything = rng.integers(0, 1 << f.bits, count, dtype=np.uint64)

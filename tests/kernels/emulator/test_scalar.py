@@ -10,7 +10,22 @@ from kernels.emulator.wave_kernel import run_kernel
 from zyfa_ort.kernels.errors import EmulationError
 
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
-VALUES32 = (0, 1, 2, 5, 31, 32, 33, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0xFFFF8000, 0x00FF00FF, 0xDEADBEEF)
+VALUES32 = (
+    0,
+    1,
+    2,
+    5,
+    31,
+    32,
+    33,
+    0x7FFFFFFF,
+    0x80000000,
+    0x80000001,
+    0xFFFFFFFF,
+    0xFFFF8000,
+    0x00FF00FF,
+    0xDEADBEEF,
+)
 VALUES64 = (0, 1, 0x80000000, 0xFFFFFFFF, 1 << 63, M64, 0x0123456789ABCDEF, 0xF0F0F0F000000000, (1 << 63) - 1)
 
 
@@ -119,7 +134,10 @@ PAIRS32 = [(a, b) for a in VALUES32 for b in VALUES32[::2]]
 
 @pytest.mark.parametrize("name", [*TWO_32, *TWO_32_QUIET])
 def test_two_sources(name):
-    cases = [(literal(10, a) + literal(11, b) + "  s_cmp_eq_u32 0, 0\n", f"  {name} s20, s10, s11") for a, b in PAIRS32]
+    cases = [
+        (literal(10, a) + literal(11, b) + "  s_cmp_eq_u32 0, 0\n", f"  {name} s20, s10, s11")
+        for a, b in PAIRS32
+    ]
     for (a, b), (value, scc) in zip(PAIRS32, run_scalars(cases), strict=True):
         expected = wrapped((TWO_32 | TWO_32_QUIET)[name](a, b))
         assert (value, scc) == (expected, int(expected != 0) if name in TWO_32 else 1), f"{a:#x} {b:#x}"
@@ -130,7 +148,9 @@ def test_carries(name):
     cases, expected = [], []
     for number, (a, b) in enumerate(PAIRS32):
         carry = number & 1
-        cases.append((literal(10, a) + literal(11, b) + f"  s_cmp_eq_u32 {carry}, 1\n", f"  {name} s20, s10, s11"))
+        cases.append(
+            (literal(10, a) + literal(11, b) + f"  s_cmp_eq_u32 {carry}, 1\n", f"  {name} s20, s10, s11")
+        )
         value, scc = CARRY[name](a, b, carry)
         expected.append((wrapped(value), int(scc)))
     assert run_scalars(cases) == expected
@@ -144,7 +164,11 @@ ONE: dict[str, tuple[int, Callable[[int], int], bool]] = {  # bits, meaning, set
     "s_ff0_i32_b32": (32, lambda a: next((i for i in range(32) if not a >> i & 1), -1), False),
     "s_ff1_i32_b32": (32, lambda a: next((i for i in range(32) if a >> i & 1), -1), False),
     "s_flbit_i32_b32": (32, lambda a: 32 - a.bit_length() if a else -1, False),
-    "s_flbit_i32": (32, lambda a: next((i for i in range(1, 32) if (a >> (31 - i) ^ a >> 31) & 1), -1), False),
+    "s_flbit_i32": (
+        32,
+        lambda a: next((i for i in range(1, 32) if (a >> (31 - i) ^ a >> 31) & 1), -1),
+        False,
+    ),
     "s_sext_i32_i8": (32, lambda a: signed(a, 8), False),
     "s_sext_i32_i16": (32, lambda a: signed(a, 16), False),
     "s_abs_i32": (32, lambda a: abs(signed(a)), True),
@@ -161,7 +185,11 @@ ONE64: dict[str, tuple[int, Callable[[int], int], bool]] = {  # bits of the resu
     "s_ff0_i32_b64": (32, lambda a: next((i for i in range(64) if not a >> i & 1), -1), False),
     "s_ff1_i32_b64": (32, lambda a: next((i for i in range(64) if a >> i & 1), -1), False),
     "s_flbit_i32_b64": (32, lambda a: 64 - a.bit_length() if a else -1, False),
-    "s_flbit_i32_i64": (32, lambda a: next((i for i in range(1, 64) if (a >> (63 - i) ^ a >> 63) & 1), -1), False),
+    "s_flbit_i32_i64": (
+        32,
+        lambda a: next((i for i in range(1, 64) if (a >> (63 - i) ^ a >> 63) & 1), -1),
+        False,
+    ),
     "s_quadmask_b64": (64, lambda a: sum((a >> 4 * i & 15 != 0) << i for i in range(16)), True),
     "s_wqm_b64": (64, lambda a: sum((15 if a >> 4 * i & 15 else 0) << 4 * i for i in range(16)), True),
 }
@@ -175,7 +203,8 @@ def test_one_source(name):
     to = "s[20:21]" if bits == 64 else "s20"
     source = "s[10:11]" if wide else "s10"
     cases = [
-        ((pair if wide else literal)(10, a) + "  s_cmp_eq_u32 0, 0\n", f"  {name} {to}, {source}") for a in values
+        ((pair if wide else literal)(10, a) + "  s_cmp_eq_u32 0, 0\n", f"  {name} {to}, {source}")
+        for a in values
     ]
     for a, (value, scc) in zip(values, run_scalars(cases), strict=True):
         expected = wrapped(meaning(a), bits)
@@ -215,7 +244,8 @@ def test_64_bits(name):
     shift = name in SHIFT_64
     pairs = [(a, b) for a in VALUES64 for b in ((0, 1, 31, 32, 63, 64) if shift else VALUES64)]
     cases = [
-        (pair(10, a) + pair(12, b), f"  {name} s[20:21], s[10:11], {'s12' if shift else 's[12:13]'}") for a, b in pairs
+        (pair(10, a) + pair(12, b), f"  {name} s[20:21], s[10:11], {'s12' if shift else 's[12:13]'}")
+        for a, b in pairs
     ]
     for (a, b), (value, scc) in zip(pairs, run_scalars(cases), strict=True):
         expected = wrapped((TWO_64 | SHIFT_64)[name](a, b), 64)
@@ -233,7 +263,8 @@ def test_bit_fields(name, bits, extend):
     combos = [(a, w) for a in values[::2] for w in wheres]
     to, source = ("s20", "s10") if bits == 32 else ("s[20:21]", "s[10:11]")
     cases = [
-        ((literal if bits == 32 else pair)(10, a) + literal(12, w), f"  {name} {to}, {source}, s12") for a, w in combos
+        ((literal if bits == 32 else pair)(10, a) + literal(12, w), f"  {name} {to}, {source}, s12")
+        for a, w in combos
     ]
     for (a, w), (value, scc) in zip(combos, run_scalars(cases), strict=True):
         expected = field(a, w, bits, extend)
@@ -316,7 +347,9 @@ def test_exec_is_saved(name):
         rest = "  s_mov_b64 s[20:21], exec\n  s_mov_b64 exec, s[90:91]"
         # The old EXEC goes to s[30:31]; both are folded into one value.
         fold = "  s_cselect_b32 s33, 1, 0\n  s_xor_b64 s[30:31], s[30:31], s[12:13]\n  s_or_b64 s[20:21], s[20:21], s[30:31]"
-        cases.append((before, f"  s_{name}_saveexec_b64 s[30:31], s[10:11]\n{rest}\n{fold}\n  s_cmp_eq_u32 s33, 1"))
+        cases.append(
+            (before, f"  s_{name}_saveexec_b64 s[30:31], s[10:11]\n{rest}\n{fold}\n  s_cmp_eq_u32 s33, 1")
+        )
     for (s, e), (value, scc) in zip(pairs, run_scalars(cases), strict=True):
         expected = wrapped(SAVES[name](s, e), 64)
         assert (value, scc) == (expected, int(expected != 0)), f"{s:#x} {e:#x}"
@@ -343,13 +376,22 @@ def test_jumps():
         ("", "  s_cbranch_execz .Lf\n  s_mov_b32 s20, 1\n.Lf:\n  s_add_u32 s20, s20, 2"),
         ("", "  s_cbranch_execnz .Lg\n  s_mov_b32 s20, 1\n.Lg:\n  s_add_u32 s20, s20, 2"),
         # A loop, a call and a return.
-        ("  s_mov_b32 s30, 5\n", ".Lh:\n  s_add_u32 s20, s20, s30\n  s_sub_u32 s30, s30, 1\n  s_cbranch_scc0 .Li\n"
-         "  s_nop 0\n.Li:\n  s_cmp_lg_u32 s30, 0\n  s_cbranch_scc1 .Lh"),
-        ("", "  s_call_b64 s[30:31], .Lj\n  s_add_u32 s20, s20, 1\n  s_branch .Lk\n.Lj:\n  s_mov_b32 s20, 10\n"
-         "  s_setpc_b64 s[30:31]\n.Lk:\n  s_nop 0"),
-        ("", "  s_getpc_b64 s[30:31]\n  s_add_u32 s30, s30, 28\n  s_addc_u32 s31, s31, 0\n"
-         "  s_swappc_b64 s[32:33], s[30:31]\n  s_add_u32 s20, s20, 1\n  s_branch .Ln\n  s_nop 0\n  s_nop 0\n"
-         "  s_mov_b32 s20, 30\n  s_setpc_b64 s[32:33]\n.Ln:\n  s_nop 0"),
+        (
+            "  s_mov_b32 s30, 5\n",
+            ".Lh:\n  s_add_u32 s20, s20, s30\n  s_sub_u32 s30, s30, 1\n  s_cbranch_scc0 .Li\n"
+            "  s_nop 0\n.Li:\n  s_cmp_lg_u32 s30, 0\n  s_cbranch_scc1 .Lh",
+        ),
+        (
+            "",
+            "  s_call_b64 s[30:31], .Lj\n  s_add_u32 s20, s20, 1\n  s_branch .Lk\n.Lj:\n  s_mov_b32 s20, 10\n"
+            "  s_setpc_b64 s[30:31]\n.Lk:\n  s_nop 0",
+        ),
+        (
+            "",
+            "  s_getpc_b64 s[30:31]\n  s_add_u32 s30, s30, 28\n  s_addc_u32 s31, s31, 0\n"
+            "  s_swappc_b64 s[32:33], s[30:31]\n  s_add_u32 s20, s20, 1\n  s_branch .Ln\n  s_nop 0\n  s_nop 0\n"
+            "  s_mov_b32 s20, 30\n  s_setpc_b64 s[32:33]\n.Ln:\n  s_nop 0",
+        ),
     ]
     values = [v for v, _ in run_scalars(cases)]
     assert values == [2, 3, 2, 2, 2, 3, 2, 15, 11, 31]

@@ -6,9 +6,10 @@ import itertools
 
 import numpy as np
 import pytest
-from kernels.emulator import exact_floats as exact
 from kernels.emulator.exact_floats import F16, F32, F64
 from kernels.emulator.wave_kernel import run_lanes
+
+from kernels.emulator import exact_floats as exact
 
 ROWS = 8
 
@@ -111,7 +112,9 @@ def choose(f: exact.Format, a: int, b: int, larger: bool, ieee: bool) -> int:
 def median(f: exact.Format, a: int, b: int, c: int, ieee: bool) -> int:
     if any(f.is_nan(x) for x in (a, b, c)):
         return choose(f, choose(f, a, b, False, ieee), c, False, ieee)
-    return choose(f, choose(f, a, b, False, ieee), choose(f, choose(f, a, b, True, ieee), c, False, ieee), True, ieee)
+    return choose(
+        f, choose(f, a, b, False, ieee), choose(f, choose(f, a, b, True, ieee), c, False, ieee), True, ieee
+    )
 
 
 @pytest.mark.parametrize("ieee", [False, True])
@@ -124,8 +127,12 @@ def test_minimum_maximum_median(width, ieee):
     cases = {
         f"v_max_{width} {{d}}, {{a}}, {{b}}": lambda a, b, c: choose(f, a, b, True, ieee),
         f"v_min_{width} {{d}}, {{a}}, {{b}}": lambda a, b, c: choose(f, a, b, False, ieee),
-        f"v_max3_{width} {{d}}, {{a}}, {{b}}, {{c}}": lambda a, b, c: choose(f, choose(f, a, b, True, ieee), c, True, ieee),
-        f"v_min3_{width} {{d}}, {{a}}, {{b}}, {{c}}": lambda a, b, c: choose(f, choose(f, a, b, False, ieee), c, False, ieee),
+        f"v_max3_{width} {{d}}, {{a}}, {{b}}, {{c}}": lambda a, b, c: choose(
+            f, choose(f, a, b, True, ieee), c, True, ieee
+        ),
+        f"v_min3_{width} {{d}}, {{a}}, {{b}}, {{c}}": lambda a, b, c: choose(
+            f, choose(f, a, b, False, ieee), c, False, ieee
+        ),
         f"v_med3_{width} {{d}}, {{a}}, {{b}}, {{c}}": lambda a, b, c: median(f, a, b, c, ieee),
     }
     for code, reference in cases.items():
@@ -138,15 +145,21 @@ def test_minimum_maximum_median(width, ieee):
 def test_maximum3_and_minimum3_keep_nan():
     a, b, c = (f32_rows(seed) for seed in (10, 11, 12))
     for name, larger in (("maximum3", True), ("minimum3", False)):
-        got = run_lanes(set_mode() + repeat(f"v_{name}_f32 {{d}}, {{a}}, {{b}}, {{c}}", ROWS), [a, b, c], ROWS)
+        got = run_lanes(
+            set_mode() + repeat(f"v_{name}_f32 {{d}}, {{a}}, {{b}}, {{c}}", ROWS), [a, b, c], ROWS
+        )
         for x, y, z, r in zip(*(v.ravel().tolist() for v in (a, b, c, got)), strict=True):
             nan = exact.first_nan(F32, x, y, z)
-            expected = nan if nan is not None else choose(F32, choose(F32, x, y, larger, False), z, larger, False)
+            expected = (
+                nan if nan is not None else choose(F32, choose(F32, x, y, larger, False), z, larger, False)
+            )
             assert r == expected
 
 
 def test_rounding_to_integers():
-    a = np.concatenate([f32_rows(13, 8), np.linspace(-4, 4, 256, dtype=np.float32).view(np.uint32).reshape(4, 64)])
+    a = np.concatenate(
+        [f32_rows(13, 8), np.linspace(-4, 4, 256, dtype=np.float32).view(np.uint32).reshape(4, 64)]
+    )
     names = {"v_trunc_f32": np.trunc, "v_ceil_f32": np.ceil, "v_floor_f32": np.floor, "v_rndne_f32": np.rint}
     for name, reference in names.items():
         # MODE's rounding has no say.
@@ -164,7 +177,9 @@ def test_rounding_to_integers():
 def test_modifiers_clamp_and_omod():
     x = np.array([0.25, -0.25, 0.75, 3.0, -3.0, np.inf, -np.inf, 0.0, -0.0, np.nan, 1e-40, 0.6], np.float32)
     a = np.resize(x, 64).view(np.uint32)
-    body = set_mode(denorm32=0) + """
+    body = (
+        set_mode(denorm32=0)
+        + """
   v_add_f32 v40, -v10, |v10|
   v_mul_f32 v41, 1.0, v10 clamp
   v_mul_f32 v42, 1.0, v10 mul:2
@@ -176,6 +191,7 @@ def test_modifiers_clamp_and_omod():
   s_nop 2
   v_mul_f32 v47, 1.0, v10 clamp
 """
+    )
     got = run_lanes(body, [a], 8).view(np.float32)
     f = np.where(np.abs(np.resize(x, 64)) < 1e-38, np.float32(0) * np.resize(x, 64), np.resize(x, 64))
     with np.errstate(invalid="ignore"):
@@ -228,7 +244,9 @@ def test_literal_forms_and_accumulators():
 # ---- f16 ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rounding", "denormals"), [(0, 3), (0, 0), (0, 1), (0, 2), (1, 3), (2, 3), (3, 3), (3, 0)])
+@pytest.mark.parametrize(
+    ("rounding", "denormals"), [(0, 3), (0, 0), (0, 1), (0, 2), (1, 3), (2, 3), (3, 3), (3, 0)]
+)
 def test_f16_arithmetic(rounding, denormals):
     rows = 8
     a, b, c = (exact.samples(F16, rows * 64, s).reshape(rows, 64).astype(np.uint32) for s in (20, 21, 22))
@@ -280,7 +298,9 @@ def test_mixed_precision():
     rows = 4
     a = exact.samples(F16, rows * 128, 26).view(np.uint32).reshape(rows, 64)
     b, c = f32_rows(27, rows), f32_rows(28, rows)
-    got = run_lanes(repeat("v_fma_mix_f32 {d}, {a}, {b}, -{c} op_sel:[1,0,0] op_sel_hi:[1,0,0]", rows), [a, b, c], rows)
+    got = run_lanes(
+        repeat("v_fma_mix_f32 {d}, {a}, {b}, -{c} op_sel:[1,0,0] op_sel_hi:[1,0,0]", rows), [a, b, c], rows
+    )
     for x, y, z, r in zip(*(v.ravel().tolist() for v in (a, b, c, got)), strict=True):
         wide = int(np.uint16(x >> 16).view(np.float16).astype(np.float32).view(np.uint32))
         if F16.is_nan(x >> 16):
@@ -302,7 +322,10 @@ def test_mixed_precision():
 def test_f64_arithmetic(rounding):
     rows = 3
     raw = [exact.samples(F64, rows * 64, s).reshape(rows, 64) for s in (30, 31, 32)]
-    halves = [np.stack([x.astype(np.uint32), (x >> np.uint64(32)).astype(np.uint32)], 1).reshape(2 * rows, 64) for x in raw]
+    halves = [
+        np.stack([x.astype(np.uint32), (x >> np.uint64(32)).astype(np.uint32)], 1).reshape(2 * rows, 64)
+        for x in raw
+    ]
     cases = {
         "v_add_f64 {d}, {a}, {b}": lambda a, b, c: exact.add(F64, a, b, rounding),
         "v_mul_f64 {d}, {a}, -{b}": lambda a, b, c: exact.mul(F64, a, b ^ F64.sign, rounding),
@@ -311,7 +334,9 @@ def test_f64_arithmetic(rounding):
         "v_min_f64 {d}, {a}, {b}": lambda a, b, c: choose(F64, a, b, False, False),
     }
     for code, reference in cases.items():
-        got = run_lanes(set_mode(0, rounding) + repeat(code, rows, width=2), halves, 2 * rows).reshape(rows, 2, 64)
+        got = run_lanes(set_mode(0, rounding) + repeat(code, rows, width=2), halves, 2 * rows).reshape(
+            rows, 2, 64
+        )
         values = got[:, 0].astype(np.uint64) | got[:, 1].astype(np.uint64) << np.uint64(32)
         for x, y, z, r in zip(*(v.ravel().tolist() for v in (*raw, values)), strict=True):
             assert r == reference(x, y, z), f"{code}: {x:#x} {y:#x} {z:#x} gave {r:#x}"

@@ -9,7 +9,23 @@ import pytest
 from kernels.emulator.wave_kernel import run_lanes
 
 M32 = (1 << 32) - 1
-CORNERS = [0, 1, 2, 31, 32, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFF, 0x800000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFF8000, 0x01020304]
+CORNERS = [
+    0,
+    1,
+    2,
+    31,
+    32,
+    0x7FFF,
+    0x8000,
+    0xFFFF,
+    0x7FFFFF,
+    0x800000,
+    0x7FFFFFFF,
+    0x80000000,
+    0xFFFFFFFF,
+    0xFFFF8000,
+    0x01020304,
+]
 
 
 def numbers(seed: int, rows: int = 4) -> np.ndarray:
@@ -70,7 +86,9 @@ def halves(f: Callable[[int, int], int]) -> Callable[[int, int, int], int]:
 
 
 def halves3(f: Callable[[int, int, int], int]) -> Callable[[int, int, int], int]:
-    return lambda a, b, c: u(f(a & 0xFFFF, b & 0xFFFF, c & 0xFFFF), 16) | u(f(a >> 16, b >> 16, c >> 16), 16) << 16
+    return lambda a, b, c: (
+        u(f(a & 0xFFFF, b & 0xFFFF, c & 0xFFFF), 16) | u(f(a >> 16, b >> 16, c >> 16), 16) << 16
+    )
 
 
 def dot(bits: int, signed: bool, a: int, b: int, c: int) -> int:
@@ -132,7 +150,8 @@ REFERENCES: dict[str, Callable[[int, int, int], int]] = {
     "v_alignbit_b32 {d}, {a}, {b}, {c}": lambda a, b, c: (a << 32 | b) >> (c & 31),
     "v_alignbyte_b32 {d}, {a}, {b}, {c}": lambda a, b, c: (a << 32 | b) >> 8 * (c & 3),
     "v_lerp_u8 {d}, {a}, {b}, {c}": lambda a, b, c: int.from_bytes(
-        bytes((x + y + (z & 1)) >> 1 for x, y, z in zip(bytes_of(a), bytes_of(b), bytes_of(c), strict=True)), "little"
+        bytes((x + y + (z & 1)) >> 1 for x, y, z in zip(bytes_of(a), bytes_of(b), bytes_of(c), strict=True)),
+        "little",
     ),
     "v_sad_u8 {d}, {a}, {b}, {c}": lambda a, b, c: sad(a, b) + c,
     "v_sad_hi_u8 {d}, {a}, {b}, {c}": lambda a, b, c: (sad(a, b) << 16) + c,
@@ -151,8 +170,9 @@ REFERENCES: dict[str, Callable[[int, int, int], int]] = {
     "v_bitop3_b32 {d}, {a}, {b}, {c} bitop3:0x1b": lambda a, b, c: table(0x1B, a, b, c),
     "v_sat_pk_u8_i16 {d}, {a}": lambda a, b, c: bound(s(a, 16), 0, 255) | bound(s(a >> 16, 16), 0, 255) << 8,
     "v_cvt_pk_u16_u32 {d}, {a}, {b}": lambda a, b, c: min(a, 0xFFFF) | min(b, 0xFFFF) << 16,
-    "v_cvt_pk_i16_i32 {d}, {a}, {b}": lambda a, b, c: u(bound(s(a), -0x8000, 0x7FFF), 16)
-    | u(bound(s(b), -0x8000, 0x7FFF), 16) << 16,
+    "v_cvt_pk_i16_i32 {d}, {a}, {b}": lambda a, b, c: (
+        u(bound(s(a), -0x8000, 0x7FFF), 16) | u(bound(s(b), -0x8000, 0x7FFF), 16) << 16
+    ),
     "v_pack_b32_f16 {d}, {a}, {b} op_sel:[1,0,0]": lambda a, b, c: a >> 16 | u(b, 16) << 16,
     "v_pk_add_u16 {d}, {a}, {b}": halves(lambda a, b: a + b),
     "v_pk_add_u16 {d}, {a}, {b} clamp": halves(lambda a, b: min(a + b, 0xFFFF)),
@@ -172,10 +192,14 @@ REFERENCES: dict[str, Callable[[int, int, int], int]] = {
     "v_dot4_u32_u8 {d}, {a}, {b}, {c} clamp": lambda a, b, c: min(dot(8, False, a, b, c), M32),
     "v_dot8_i32_i4 {d}, {a}, {b}, {c}": lambda a, b, c: dot(4, True, a, b, c),
     "v_dot8_u32_u4 {d}, {a}, {b}, {c}": lambda a, b, c: dot(4, False, a, b, c),
-    "v_dot2_i32_i16 {d}, {a}, {b}, {c} clamp": lambda a, b, c: bound(dot(16, True, a, b, c), -(1 << 31), (1 << 31) - 1),
+    "v_dot2_i32_i16 {d}, {a}, {b}, {c} clamp": lambda a, b, c: bound(
+        dot(16, True, a, b, c), -(1 << 31), (1 << 31) - 1
+    ),
     "v_dot2_u32_u16 {d}, {a}, {b}, {c}": lambda a, b, c: dot(16, False, a, b, c),
 }
-SIXTEEN: dict[str, tuple[bool, Callable[[int, int, int], int]]] = {  # whether the other half stays; low halves
+SIXTEEN: dict[
+    str, tuple[bool, Callable[[int, int, int], int]]
+] = {  # whether the other half stays; low halves
     "v_add_u16 {d}, {a}, {b}": (False, lambda a, b, c: a + b),
     "v_sub_u16 {d}, {a}, {b}": (False, lambda a, b, c: a - b),
     "v_subrev_u16 {d}, {a}, {b}": (False, lambda a, b, c: b - a),
@@ -203,7 +227,12 @@ def test_integers(group):
     lines = []
     for index, code in enumerate(codes):
         for row in range(2):
-            lines.append("  " + code.format(d=f"v{40 + 2 * index + row}", a=f"v{10 + row}", b=f"v{12 + row}", c=f"v{14 + row}"))
+            lines.append(
+                "  "
+                + code.format(
+                    d=f"v{40 + 2 * index + row}", a=f"v{10 + row}", b=f"v{12 + row}", c=f"v{14 + row}"
+                )
+            )
     got = run_lanes("\n".join(lines), [a, b, c], 2 * len(codes))
     for index, code in enumerate(codes):
         result = got[2 * index : 2 * index + 2]
@@ -330,4 +359,6 @@ def test_quad_distances():
             expected = [u(sad(p, reference, masked) + t, 16) for p, t in zip(parts, sums, strict=True)]
             assert got[row][lane] == expected[0] | expected[1] << 16
             assert got[row + 1][lane] == expected[2] | expected[3] << 16
-        assert [int(got[4 + k][lane]) for k in range(4)] == [u(sad(parts[k], reference, True) + int(b[k][lane])) for k in range(4)]
+        assert [int(got[4 + k][lane]) for k in range(4)] == [
+            u(sad(parts[k], reference, True) + int(b[k][lane])) for k in range(4)
+        ]

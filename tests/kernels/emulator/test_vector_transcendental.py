@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from kernels.emulator import exact_floats as exact
 from kernels.emulator.wave_kernel import run_lanes
+
+from kernels.emulator import exact_floats as exact
 
 INF, NAN = float("inf"), float("nan")
 ROWS = 28
@@ -36,7 +37,9 @@ def inputs(name: str, seed: int) -> np.ndarray:
     if name == "exp":
         return rng.uniform(-126, 128, size).astype(np.float32)
     if name in ("sin", "cos"):
-        return np.concatenate([rng.uniform(-256, 256, size // 2), rng.uniform(-1, 1, size // 2)]).astype(np.float32)
+        return np.concatenate([rng.uniform(-256, 256, size // 2), rng.uniform(-1, 1, size // 2)]).astype(
+            np.float32
+        )
     sizes = np.exp2(rng.uniform(-125, 125, size)).astype(np.float32)
     near_one = rng.uniform(0.9, 1.1, size).astype(np.float32)
     x = np.where(rng.random(size) < 0.5, sizes, near_one)
@@ -68,14 +71,64 @@ def test_f32_many(name, seed):
 
 
 SPECIAL = {  # input, result; denormals count as zero
-    "exp": [(INF, INF), (-INF, 0.0), (0.0, 1.0), (-0.0, 1.0), (1.0, 2.0), (128.0, INF), (-126.0, 2.0**-126), (-127.0, 0.0), (1e-40, 1.0), (NAN, NAN)],
-    "log": [(INF, INF), (0.0, -INF), (-0.0, -INF), (1.0, 0.0), (2.0, 1.0), (-1.0, NAN), (1e-40, -INF), (-INF, NAN), (NAN, NAN)],
-    "rcp": [(INF, 0.0), (-INF, -0.0), (0.0, INF), (-0.0, -INF), (2.0, 0.5), (1e-40, INF), (-1e-40, -INF), (2.0**127, 0.0), (NAN, NAN)],
-    "rsq": [(INF, 0.0), (0.0, INF), (-0.0, -INF), (4.0, 0.5), (-1.0, NAN), (1e-40, INF), (-INF, NAN), (NAN, NAN)],
+    "exp": [
+        (INF, INF),
+        (-INF, 0.0),
+        (0.0, 1.0),
+        (-0.0, 1.0),
+        (1.0, 2.0),
+        (128.0, INF),
+        (-126.0, 2.0**-126),
+        (-127.0, 0.0),
+        (1e-40, 1.0),
+        (NAN, NAN),
+    ],
+    "log": [
+        (INF, INF),
+        (0.0, -INF),
+        (-0.0, -INF),
+        (1.0, 0.0),
+        (2.0, 1.0),
+        (-1.0, NAN),
+        (1e-40, -INF),
+        (-INF, NAN),
+        (NAN, NAN),
+    ],
+    "rcp": [
+        (INF, 0.0),
+        (-INF, -0.0),
+        (0.0, INF),
+        (-0.0, -INF),
+        (2.0, 0.5),
+        (1e-40, INF),
+        (-1e-40, -INF),
+        (2.0**127, 0.0),
+        (NAN, NAN),
+    ],
+    "rsq": [
+        (INF, 0.0),
+        (0.0, INF),
+        (-0.0, -INF),
+        (4.0, 0.5),
+        (-1.0, NAN),
+        (1e-40, INF),
+        (-INF, NAN),
+        (NAN, NAN),
+    ],
     "sqrt": [(INF, INF), (0.0, 0.0), (-0.0, -0.0), (4.0, 2.0), (-1.0, NAN), (1e-40, 0.0), (NAN, NAN)],
-    "sin": [(0.0, 0.0), (-0.0, -0.0), (0.25, 1.0), (-0.25, -1.0), (0.5, 0.0), (256.0, 0.0), (257.25, 0.0), (INF, NAN), (NAN, NAN)],
+    "sin": [
+        (0.0, 0.0),
+        (-0.0, -0.0),
+        (0.25, 1.0),
+        (-0.25, -1.0),
+        (0.5, 0.0),
+        (256.0, 0.0),
+        (257.25, 0.0),
+        (INF, NAN),
+        (NAN, NAN),
+    ],
     "cos": [(0.0, 1.0), (0.5, -1.0), (0.25, 0.0), (256.0, 1.0), (300.5, 1.0), (-INF, NAN), (NAN, NAN)],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SPECIAL)
@@ -104,7 +157,10 @@ def nearest_half(value: float) -> int:
 @pytest.mark.parametrize("name", REFERENCES)
 def test_f16_all_values(name):
     rows = 16
-    every = np.arange(0, 1 << 16, 64, dtype=np.uint32).reshape(rows, 64) + np.arange(16, dtype=np.uint32)[:, None] * 3
+    every = (
+        np.arange(0, 1 << 16, 64, dtype=np.uint32).reshape(rows, 64)
+        + np.arange(16, dtype=np.uint32)[:, None] * 3
+    )
     code = "\n".join(f"  v_{name}_f16 v{40 + r}, v{10 + r}" for r in range(rows))
     got = run_lanes(code, [every], rows)
     x = every.astype(np.uint16).view(np.float16).astype(np.float64)
@@ -113,7 +169,9 @@ def test_f16_all_values(name):
     if name in ("sin", "cos"):
         expected = np.where(np.abs(x) > 256, 0.0 if name == "sin" else 1.0, expected)
         expected = np.where(np.isinf(x), np.nan, expected)
-    for bits, value, result in zip(every.ravel().tolist(), expected.ravel().tolist(), got.ravel().tolist(), strict=True):
+    for bits, value, result in zip(
+        every.ravel().tolist(), expected.ravel().tolist(), got.ravel().tolist(), strict=True
+    ):
         if exact.F16.is_nan(bits):
             assert result == bits | 0x200
         elif name in ("sin", "cos") and abs(value) < 1e-12:
