@@ -1,108 +1,107 @@
-"""The emulated MI355X: runs gfx950 code objects instruction by instruction, on any machine."""
+"""The emulated MI355X: runs gfx950 code objects instruction by instruction, on any machine.
+
+Stricter than the chip: see docs/emulator.md for what it checks.
+"""
 
 from __future__ import annotations
 
-import struct
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from zyfa_ort.kernels.emulator import _native
+from zyfa_ort.kernels.emulator.code_object import Argument, Kernel, Line, disassemble, kernels
+from zyfa_ort.kernels.emulator.device import ACCUMULATIONS, MAX_INSTRUCTIONS, Arguments, Device
+from zyfa_ort.kernels.emulator.findings import Finding, Result
+from zyfa_ort.kernels.emulator.hip_library import hip_library_path
 from zyfa_ort.kernels.errors import EmulationError
 
-
-@dataclass(frozen=True)
-class Finding:
-    """Something the emulator holds against a kernel: a broken hazard rule, late data, a race."""
-
-    rule: str
-    severity: str
-    meaning: str
-    kernel: str
-    workgroup: tuple[int, int, int]
-    wave: int
-    offset: int
-    instruction: str
-    message: str
-    missing: int
-    times: int
-
-    def __str__(self) -> str:
-        missing = f", {self.missing} wait states missing" if self.missing else ""
-        times = f" ({self.times} times)" if self.times > 1 else ""
-        return (
-            f"{self.severity} {self.rule}: {self.kernel} wave {self.wave} +{self.offset:#x} '{self.instruction}': "
-            f"{self.message}{missing}{times}"
-        )
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a launch did: findings, and how many instructions and workgroups ran."""
-
-    findings: tuple[Finding, ...]
-    instructions: int
-    workgroups: int
-    details: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def errors(self) -> tuple[Finding, ...]:
-        return tuple(f for f in self.findings if f.severity == "error")
-
-    @property
-    def warnings(self) -> tuple[Finding, ...]:
-        return tuple(f for f in self.findings if f.severity == "warning")
+__all__ = [
+    "ACCUMULATIONS",
+    "MAX_INSTRUCTIONS",
+    "Argument",
+    "Arguments",
+    "Device",
+    "EmulationError",
+    "Finding",
+    "Kernel",
+    "Line",
+    "Result",
+    "_native",
+    "disassemble",
+    "hip_library_path",
+    "kernels",
+    "launch",
+    "lint",
+]
 
 
 def launch(
     code_object: bytes,
     kernel: str,
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
-    args: list[Any] | bytes,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Arguments,
     *,
+    kernarg: Callable[[list[int]], bytes] | None = None,
     report_only: bool = False,
-    **options: Any,
+    dynamic_lds: int = 0,
+    check: bool = True,
+    order_seed: int = 0,
+    max_instructions: int = MAX_INSTRUCTIONS,
+    threads: int = 1,
+    accumulation: str = "exact",
+    timing: dict[str, Any] | None = None,
 ) -> Result:
-    """Runs a kernel. Arrays among `args` are device buffers, changed in place; numbers are passed by value.
+    """Runs a kernel on a fresh device and waits for its end.
 
-    Raises EmulationError when the launch fails, and, unless `report_only`, when it has findings of severity error.
+    Args:
+        code_object: Contents of a gfx950 ELF file.
+        kernel: Name in its metadata.
+        grid: Workgroups in x, y, z; fewer than three sizes are filled up with 1.
+        block: Work-items per workgroup in x, y, z.
+        args: The kernel's arguments in order, or by name. Arrays (ml_dtypes too) are buffers that the kernel changes in
+            place; None is a null pointer; read-only arrays can be read. NumPy scalars must have the argument's size;
+            Python integers and floats take it. Or the packed block as bytes.
+        kernarg: For kernels that take one struct: `args` are then the buffers, and this makes the packed block from their
+            device addresses, in the same order.
+        report_only: Return findings of severity error instead of raising them.
+        dynamic_lds: Bytes of LDS besides those the kernel declares.
+        check: False runs without looking for hazards, late data, races and undefined reads (faster; wrong kernels pass).
+        order_seed: 0 runs waves and workgroups in their natural order, any other number in a shuffled one.
+        max_instructions: Per wave; more are taken for a loop that does not end.
+        threads: Workgroups run on this many threads of this machine.
+        accumulation: How matrix instructions sum along k: "exact" (one rounding), or in float32 "sequential" or "pairwise".
+        timing: Settings of zyfa_ort.kernels.emulator.timing.time().
+
+    Raises:
+        EmulationError: the code object, an argument or an option is wrong; the launch failed (access outside of all buffers,
+            undecodable or unknown instruction, deadlock, runaway loop); or, unless `report_only`, it has errors.
     """
-    device = _native.Device()
+    return Device().launch(
+        code_object,
+        kernel,
+        grid,
+        block,
+        args,
+        kernarg=kernarg,
+        report_only=report_only,
+        dynamic_lds=dynamic_lds,
+        check=check,
+        order_seed=order_seed,
+        max_instructions=max_instructions,
+        threads=threads,
+        accumulation=accumulation,
+        timing=timing,
+    )
+
+
+def lint(code_object: bytes) -> tuple[Finding, ...]:
+    """The wait-state rules over a code object's instructions in linear order, without running it.
+
+    Both sides of a conditional branch follow it, so a finding may be on a path that is never taken; offsets count from
+    the beginning of the code. Raises EmulationError when bytes are no instruction.
+    """
     try:
-        device.load(code_object)
-        kernarg = args if isinstance(args, bytes) else pack(device, args)
-        raw = device.launch(0, kernel, _three(grid), _three(block), kernarg, **options)
+        return tuple(Finding(**f) for code in _native.code_of(code_object) for f in _native.hazards_of(code))
     except _native.EmulatorError as error:
         raise EmulationError(str(error)) from None
-    result = Result(
-        tuple(Finding(**f) for f in raw.pop("findings")), raw.pop("instructions"), raw.pop("workgroups"), raw
-    )
-    if result.errors and not report_only:
-        raise EmulationError("; ".join(str(f) for f in result.errors[:5]))
-    return result
-
-
-def pack(device: Any, args: list[Any]) -> bytes:
-    """Kernel arguments at their natural alignment: arrays as device pointers, NumPy scalars as they are."""
-    packed = b""
-    for index, arg in enumerate(args):
-        if isinstance(arg, np.ndarray):
-            value = struct.pack(
-                "<Q", device.borrow(arg.view(np.uint8) if arg.dtype.kind == "V" else arg, f"argument {index}")
-            )
-        elif isinstance(arg, np.generic):
-            value = arg.tobytes()
-        elif isinstance(arg, bytes):
-            value = arg
-        elif isinstance(arg, int):
-            value = struct.pack("<i" if arg < 0 else "<I", arg)
-        else:
-            value = struct.pack("<f", arg)
-        packed += bytes(-len(packed) % min(len(value), 8)) + value
-    return packed
-
-
-def _three(size: tuple[int, ...]) -> tuple[int, int, int]:
-    x, y, z = (*size, 1, 1, 1)[:3]
-    return x, y, z

@@ -109,10 +109,19 @@ uint64_t symbol_count(const File& file, const CodeObject& object, uint64_t hash,
   return uint64_t{last} + 1;
 }
 
+// Names end up in messages and in Python.
+std::string checked_name(std::string name) {
+  for (const char c : name)
+    if (c < ' ' || c > '~')
+      throw CodeObjectError(format("code object: byte 0x%02x in a name, expected printable ASCII",
+                                   static_cast<unsigned>(static_cast<uint8_t>(c))));
+  return name;
+}
+
 std::string read_text(const File& file, uint64_t at) {
   std::string text;
   for (char c; (c = static_cast<char>(file.read<uint8_t>(at + text.size(), "string"))) != 0;) text += c;
-  return text;
+  return checked_name(text);
 }
 
 struct RawSymbol {
@@ -185,7 +194,7 @@ std::string read_name(const MsgValue& map, const char* key, bool required) {
   if (found == nullptr && !required) return "";
   if (found == nullptr || found->type != MsgValue::Type::text)
     throw CodeObjectError(format("code object metadata: a kernel has no text %s", key));
-  return found->text;
+  return checked_name(found->text);
 }
 
 constexpr uint32_t kMaxKernarg = 1 << 16, kMaxLds = 163840, kMaxPrivate = 1 << 20;

@@ -65,7 +65,8 @@ void decode_scaled(Cursor& c, uint32_t word, uint32_t high) {
         "v_mfma_ld_scale_b32 must be followed by v_mfma_f32_16x16x128_f8f6f4 or 32x32x64_f8f6f4");
   must_be_zero(bits(word, 7, 0), "VDST of v_mfma_ld_scale_b32");
   must_be_zero(bits(word, 10, 8), "NEG_HI of v_mfma_ld_scale_b32");
-  must_be_zero(bits(word, 15, 13), "bits 15:13 of v_mfma_ld_scale_b32");
+  must_be_zero(bit(word, 15), "CLAMP of v_mfma_ld_scale_b32");
+  must_be_zero(bits(high, 26, 18), "SRC2 of v_mfma_ld_scale_b32");
   must_be_zero(bits(high, 31, 29), "NEG of v_mfma_ld_scale_b32");
   decode_mfma(c, set_op(c, Format::vop3p, opcode), second, second_high);
   if (c.out.abid != 1)
@@ -76,8 +77,9 @@ void decode_scaled(Cursor& c, uint32_t word, uint32_t high) {
     c.out.scale[i] = source(c, code, kScale);
     if (c.out.scale[i].literal) throw DecodeError("a matrix scale takes no literal");
   }
-  c.out.op_sel = static_cast<uint8_t>(bits(word, 12, 11));
-  c.out.op_sel_hi = static_cast<uint8_t>(bits(high, 28, 27));
+  // Bit 2 has no operand; AMD's kernels set it at will.
+  c.out.op_sel = static_cast<uint8_t>(bits(word, 13, 11));
+  c.out.op_sel_hi = static_cast<uint8_t>(bits(high, 28, 27) | bits(word, 14, 14) << 2);
 }
 
 void decode_accvgpr(Cursor& c, const OpInfo& row, uint32_t word, uint32_t high) {

@@ -54,13 +54,6 @@ uint32_t Cursor::literal() {
   return literal_;
 }
 
-const char* format_name(Format format) {
-  constexpr const char* kNames[] = {"SOP1", "SOP2", "SOPC",   "SOPK",    "SOPP",   "SMEM",
-                                    "VOP1", "VOP2", "VOPC",   "VOP3",    "VOP3SD", "VOP3P",
-                                    "DS",   "FLAT", "GLOBAL", "SCRATCH", "MUBUF",  "MTBUF"};
-  return kNames[static_cast<int>(format)];
-}
-
 const OpInfo& set_op(Cursor& c, Format form, unsigned opcode) {
   const OpInfo* found = find_op(form, opcode);
   if (found == nullptr) throw DecodeError(format("%s has no opcode 0x%x", format_name(form), opcode));

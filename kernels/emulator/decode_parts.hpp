@@ -44,7 +44,6 @@ class Cursor {
 
 // Sets out.op and out.info; DecodeError when the opcode is not defined.
 const OpInfo& set_op(Cursor& c, Format format, unsigned opcode);
-const char* format_name(Format format);
 void must_be_zero(uint32_t value, const char* what);
 
 Operand vgpr(unsigned number, unsigned dwords);

@@ -75,7 +75,8 @@ void decode_sdwa_destination(Cursor& c) {
   const uint32_t word = c.dword(1);
   if (bits(word, 10, 8) == 7) throw DecodeError("SDWA DST_SEL 7 is reserved");
   if (bits(word, 12, 11) == 3) throw DecodeError("SDWA DST_UNUSED 3 is reserved");
-  if (c.out.dst.dwords > 1) throw DecodeError("SDWA takes no 64-bit operands");
+  const bool unpacks = c.out.op == Op::v_cvt_pk_f32_fp8 || c.out.op == Op::v_cvt_pk_f32_bf8;
+  if (c.out.dst.dwords > 1 && !unpacks) throw DecodeError("SDWA takes no 64-bit operands");
   c.out.dst_sel = static_cast<uint8_t>(bits(word, 10, 8));
   c.out.dst_unused = static_cast<uint8_t>(bits(word, 12, 11));
   c.out.clamp = bit(word, 13);

@@ -91,7 +91,8 @@ void add_output_modifiers(Text& text, const Instruction& i) {
 
 void add_sdwa(Text& text, const Instruction& i) {
   constexpr const char* kUnused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"};
-  if (i.info->format != Format::vopc) {
+  const bool unpacks = i.op == Op::v_cvt_pk_f32_fp8 || i.op == Op::v_cvt_pk_f32_bf8;
+  if (i.info->format != Format::vopc && !unpacks) {
     add_output_modifiers(text, i);
     text.modifier(format("dst_sel:%s", select_text(i.dst_sel)));
     text.modifier(format("dst_unused:%s", kUnused[i.dst_unused]));

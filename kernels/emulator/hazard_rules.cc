@@ -89,16 +89,17 @@ void Hazards::find_matrix(const Effects& effects, Breaches& found) const {
   if (effects.is_load && effects.is_memory()) find_overwritten_operands(effects, found);
 }
 
-// G21: no rule is published; AMD's kernels always leave another matrix instruction in between. Warned about while the
-// instruction runs.
+// G21: no rule is published; AMD's kernels leave another matrix instruction in between, clang does not. A warning while
+// the instruction runs.
 void Hazards::find_overwritten_operands(const Effects& effects, Breaches& found) const {
   if (matrix_.size == 0) return;
   const Past& past = matrix_[0];
-  const Reporter report{found, past.instruction, between(past), between_busy(past, issue_time(effects))};
+  if (between(past) >= past.effects->passes) return;
   for (const Use& operand : past.effects->vgpr_reads)
     if (operand.role == Role::matrix_a || operand.role == Role::matrix_b)
       for (const Use& use : effects.vgpr_writes)
-        if (overlap(operand, use)) report.warn(Rule::G21, past.effects->passes, operand, "read as A or B");
+        if (overlap(operand, use))
+          found.add({Rule::G21, Severity::warning, 0, past.instruction, "read as A or B", operand, Breach::vgpr});
 }
 
 namespace {

@@ -101,6 +101,12 @@ const OpInfo* find_op(Format format, unsigned opcode) {
   return found == tables().by_opcode.end() ? nullptr : found->second;
 }
 
+const char* format_name(Format format) {
+  constexpr const char* kNames[] = {"SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "SMEM", "VOP1", "VOP2", "VOPC",
+                                    "VOP3", "VOP3SD", "VOP3P", "DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF"};
+  return kNames[static_cast<int>(format)];
+}
+
 bool is_matrix(const OpInfo& row) {
   const std::string_view name = row.name;
   return row.operand_count > 0 && (name.substr(0, 6) == "v_mfma" || name.substr(0, 8) == "v_smfmac");

@@ -73,6 +73,8 @@ struct OpInfo {
 const OpInfo& info(Op op);
 // The instruction with this opcode in this format, or nullptr.
 const OpInfo* find_op(Format format, unsigned opcode);
+// As the ISA document writes it: "SOP1".
+const char* format_name(Format format);
 // MFMA and SMFMAC.
 bool is_matrix(const OpInfo& row);
 // By name, for tests and reports; nullptr when there is none.

@@ -19,8 +19,8 @@ constexpr FormatInfo kFormats[] = {
     {8, 0, 7, 0, false, false},  // i8, two's complement
 };
 
-std::array<double, 256> make_table(ElementFormat format) {
-  std::array<double, 256> table{};
+std::array<double, 64> make_table(ElementFormat format) {
+  std::array<double, 64> table{};
   for (uint32_t i = 0; i < table.size(); ++i)
     table[i] = decode_element(format, i & ((1u << info(format).bits) - 1));
   return table;
@@ -51,11 +51,10 @@ double decode_element(ElementFormat format, uint32_t bits) {
   return negative ? -value : value;
 }
 
-const std::array<double, 256>& value_table(ElementFormat format) {
-  static const std::array<double, 256> tables[] = {
-      make_table(ElementFormat::fp8), make_table(ElementFormat::bf8), make_table(ElementFormat::fp6),
-      make_table(ElementFormat::bf6), make_table(ElementFormat::fp4)};
-  return tables[static_cast<int>(format)];
+const std::array<double, 64>& value_table(ElementFormat format) {
+  static const std::array<double, 64> tables[] = {
+      make_table(ElementFormat::fp6), make_table(ElementFormat::bf6), make_table(ElementFormat::fp4)};
+  return tables[static_cast<int>(format) - static_cast<int>(ElementFormat::fp6)];
 }
 
 double decode_scale(uint8_t byte) {

@@ -29,8 +29,8 @@ const FormatInfo& info(ElementFormat format);
 // The value of one element from its bits (not f64).
 double decode_element(ElementFormat format, uint32_t bits);
 
-// The values of all 2^bits elements of a format of at most 8 bits; shorter formats repeat.
-const std::array<double, 256>& value_table(ElementFormat format);
+// The values of all elements of a format of at most 6 bits; shorter formats repeat.
+const std::array<double, 64>& value_table(ElementFormat format);
 
 // An E8M0 block scale: 2^(byte - 127), 0xFF is NaN.
 double decode_scale(uint8_t byte);

@@ -22,33 +22,74 @@ using Elements = double[kMaxElements][kLanes];
 // -----------------------------------------------------------------------------------------
 
 template <int kBits>
-ZYFA_INLINE void look_up(const double* table, const uint32_t* const* registers, int count, Elements& out) {
-  constexpr uint32_t kMask = (1u << kBits) - 1;
+ZYFA_INLINE void look_up(ElementFormat format, const uint32_t* const* registers, int count, Elements& out) {
+  const double* table = value_table(format).data();
   for (int e = 0; e < count; ++e) {
-    const uint32_t* low = registers[e * kBits / 32];
-    const uint32_t* high = registers[(e * kBits + kBits - 1) / 32];
-    const int shift = e * kBits % 32;
+    const int bit = e * kBits, shift = bit % 32;
+    const uint32_t* low = registers[bit / 32];
+    const uint32_t* high = registers[(bit + kBits - 1) / 32];  // the same but where an element straddles two
     for (int l = 0; l < kLanes; ++l) {
       const uint64_t both = low[l] | static_cast<uint64_t>(high[l]) << 32;
-      out[e][l] = table[(low == high ? low[l] >> shift : static_cast<uint32_t>(both >> shift)) & kMask];
+      out[e][l] = table[both >> shift & ((1u << kBits) - 1)];
     }
   }
 }
 
+// Half precision from the low 16 bits.
+ZYFA_INLINE double half_to_double(uint32_t half) {
+  const uint32_t magnitude = half & 0x7fff;
+  // Normal: the exponent moves from bias 15 to 127. Denormal: 0.5 with the mantissa in its low bits, minus
+  // 0.5.
+  const uint32_t normal = (magnitude << 13) + (magnitude >= 0x7c00 ? 0x70000000u : 0x38000000u);
+  const uint32_t denormal = magnitude + 0x3f000000u;
+  float n, d;
+  std::memcpy(&n, &normal, 4);
+  std::memcpy(&d, &denormal, 4);
+  float value = magnitude < 0x400 ? d - 0.5f : n;
+  uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  bits |= half << 16 & 0x80000000;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
 ZYFA_INLINE void unpack_f16(const uint32_t* const* registers, int count, Elements& out) {
-  for (int e = 0; e < count; ++e)
+  for (int e = 0; e < count; ++e) {
+    const uint32_t* in = registers[e / 2];
+    const int shift = e % 2 * 16;
+    for (int l = 0; l < kLanes; ++l) out[e][l] = half_to_double(in[l] >> shift & 0xffff);
+  }
+}
+
+// E5M2 is the upper half of half precision.
+ZYFA_INLINE void unpack_bf8(const uint32_t* const* registers, int count, Elements& out) {
+  for (int e = 0; e < count; ++e) {
+    const uint32_t* in = registers[e / 4];
+    const int shift = e % 4 * 8;
+    for (int l = 0; l < kLanes; ++l) out[e][l] = half_to_double((in[l] >> shift & 0xff) << 8);
+  }
+}
+
+// E4M3: as half precision, from bias 7; denormals by way of 2^14, whose lowest bit is 2^-9.
+ZYFA_INLINE void unpack_fp8(const uint32_t* const* registers, int count, Elements& out) {
+  for (int e = 0; e < count; ++e) {
+    const uint32_t* in = registers[e / 4];
+    const int shift = e % 4 * 8;
     for (int l = 0; l < kLanes; ++l) {
-      const uint32_t half = registers[e / 2][l] >> (e % 2 * 16) & 0xffff, magnitude = half & 0x7fff;
-      // Normal: the exponent moves from bias 15 to 127. Denormal: 0.5 with the mantissa in its low bits,
-      // minus 0.5.
-      const uint32_t normal = (magnitude << 13) + (magnitude >= 0x7c00 ? 0x70000000u : 0x38000000u);
-      const uint32_t denormal = magnitude + 0x3f000000u;
+      const uint32_t byte = in[l] >> shift & 0xff, magnitude = byte & 0x7f;
+      const uint32_t normal = magnitude == 0x7f ? 0x7fc00000u : (magnitude << 20) + 0x3c000000u;
+      const uint32_t denormal = magnitude + 0x46800000u;
       float n, d;
       std::memcpy(&n, &normal, 4);
       std::memcpy(&d, &denormal, 4);
-      const double value = magnitude < 0x400 ? (double{d} - 0.5) : double{n};
-      out[e][l] = half & 0x8000 ? -value : value;
+      float value = magnitude < 8 ? d - 16384.0f : n;
+      uint32_t bits;
+      std::memcpy(&bits, &value, 4);
+      bits |= byte << 24 & 0x80000000;
+      std::memcpy(&value, &bits, 4);
+      out[e][l] = value;
     }
+  }
 }
 
 ZYFA_INLINE void unpack_bf16(const uint32_t* const* registers, int count, Elements& out) {
@@ -64,13 +105,14 @@ ZYFA_INLINE void unpack_bf16(const uint32_t* const* registers, int count, Elemen
 ZYFA_INLINE void unpack(ElementFormat format, const uint32_t* const* registers, int count, Elements& out) {
   switch (format) {
     case ElementFormat::fp8:
+      return unpack_fp8(registers, count, out);
     case ElementFormat::bf8:
-      return look_up<8>(value_table(format).data(), registers, count, out);
+      return unpack_bf8(registers, count, out);
     case ElementFormat::fp6:
     case ElementFormat::bf6:
-      return look_up<6>(value_table(format).data(), registers, count, out);
+      return look_up<6>(format, registers, count, out);
     case ElementFormat::fp4:
-      return look_up<4>(value_table(format).data(), registers, count, out);
+      return look_up<4>(format, registers, count, out);
     case ElementFormat::f16:
       return unpack_f16(registers, count, out);
     case ElementFormat::bf16:
@@ -101,6 +143,16 @@ struct Operand {
   int count = 0, run = 0;
 };
 
+template <int kSize>
+ZYFA_INLINE void apply_scale(const MatrixShape& shape, const double* scale, Operand& operand) {
+  for (int k = 0; k < shape.k; ++k) {
+    const Slot slot = input_slot(shape, operand.count, operand.run, 0, k);
+    double* values = operand.values[slot.element] + slot.lane;
+    const double* factors = scale + kSize * (k / 32);
+    for (int i = 0; i < kSize; ++i) values[i] *= factors[i];
+  }
+}
+
 ZYFA_INLINE void read_operand(const MatrixShape& shape, ElementFormat format,
                               const uint32_t* const* registers, int count, int run, const double* scale,
                               Operand& out) {
@@ -108,45 +160,46 @@ ZYFA_INLINE void read_operand(const MatrixShape& shape, ElementFormat format,
   out.run = run;
   unpack(format, registers, count, out.values);
   if (scale == nullptr) return;
-  for (int k = 0; k < shape.k; ++k) {
-    const Slot slot = input_slot(shape, count, run, 0, k);
-    double* values = out.values[slot.element] + slot.lane;
-    const double* factors = scale + shape.m * (k / 32);
-    for (int i = 0; i < shape.m; ++i) values[i] *= factors[i];
-  }
+  if (shape.m == 32)
+    apply_scale<32>(shape, scale, out);
+  else
+    apply_scale<16>(shape, scale, out);
 }
 
 // ---- how large, how fine
 // --------------------------------------------------------------------------------------------
 
-// Of each row of A or column of B: the largest magnitude, and the bits between it and the smallest step.
-constexpr int kNothing = -10000;  // range of zeros alone: with them every sum is exact
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNothing = -10000;  // range of zeros alone: with them every sum is exact
 
+// Of each row of A or column of B: the largest magnitude, and the bits between it and the smallest step.
 struct Extent {
-  double largest[kMaxRows];
-  int range[kMaxRows];
+  double largest[kMaxRows] = {};
+  double range[kMaxRows] = {};
 };
 
-ZYFA_INLINE int biased_exponent(double value) {
-  uint64_t bits;
+ZYFA_INLINE double biased_exponent(double value) {
+  int64_t bits;
   std::memcpy(&bits, &value, sizeof bits);
-  return static_cast<int>(bits >> 52 & 0x7ff);
+  return static_cast<double>(bits >> 52);  // of a positive number
 }
 
-ZYFA_INLINE void measure(const double* const* vectors, int count, int size, int mantissa_bits,
-                         Extent& extent) {
-  double smallest[kMaxRows], largest[kMaxRows];
-  for (int i = 0; i < size; ++i) smallest[i] = std::numeric_limits<double>::infinity(), largest[i] = 0;
-  for (int k = 0; k < count; ++k)
-    for (int i = 0; i < size; ++i) {
-      const double magnitude = std::fabs(vectors[k][i]);
-      const double step = magnitude > 0 ? magnitude : std::numeric_limits<double>::infinity();
+template <int kSize>
+ZYFA_INLINE void measure(const double* const* vectors, int count, int mantissa_bits, Extent& extent) {
+  double smallest[kSize], largest[kSize];
+  for (int i = 0; i < kSize; ++i) smallest[i] = kInfinity, largest[i] = 0;
+  for (int k = 0; k < count; ++k) {
+    const double* vector = vectors[k];
+    for (int i = 0; i < kSize; ++i) {
+      const double magnitude = std::fabs(vector[i]);
+      const double step = magnitude > 0 ? magnitude : kInfinity;
       largest[i] = magnitude > largest[i] ? magnitude : largest[i];
       smallest[i] = step < smallest[i] ? step : smallest[i];
     }
-  for (int i = 0; i < size; ++i) {
+  }
+  for (int i = 0; i < kSize; ++i) {
+    const double range = biased_exponent(largest[i]) - biased_exponent(smallest[i]) + mantissa_bits;
     extent.largest[i] = largest[i];
-    const int range = biased_exponent(largest[i]) - biased_exponent(smallest[i]) + mantissa_bits;
     extent.range[i] = largest[i] > 0 ? range : kNothing;
   }
 }
@@ -178,79 +231,110 @@ ZYFA_INLINE void dot_tile(const MatrixBlock& block, int i, int j, double (*out)[
     for (int v = 0; v < V; ++v) *reinterpret_cast<P*>(out[i + r] + j + v * W) = sum[r][v];
 }
 
-template <int W, int V>
+template <int W, int V, int kSize>
 ZYFA_INLINE void dot_dense(const MatrixBlock& block, double (*out)[kMaxRows]) {
-  for (int i = 0; i < block.size; i += 4)
-    for (int j = 0; j < block.size; j += V * W) dot_tile<W, V, 4>(block, i, j, out);
+  for (int i = 0; i < kSize; i += 4)
+    for (int j = 0; j < kSize; j += V * W) dot_tile<W, V, 4>(block, i, j, out);
 }
 
+// One row at a time: each takes rows of B of its own.
+template <int W, int V, int kSize>
 ZYFA_INLINE void dot_sparse(const MatrixBlock& block, double (*out)[kMaxRows]) {
-  for (int i = 0; i < block.size; ++i) {
-    double sum[kMaxRows];
-    for (int j = 0; j < kMaxRows; ++j) sum[j] = -0.0;
-    for (int t = 0; t < block.terms; ++t) {
-      const double a = block.a[t][i];
-      const double* b = block.b[block.rows[t][i]];
-      for (int j = 0; j < block.size; ++j) sum[j] += a * b[j];
+  using P = typename Pack<W>::type;
+  for (int i = 0; i < kSize; ++i)
+    for (int j = 0; j < kSize; j += V * W) {
+      P sum[V];
+      for (int v = 0; v < V; ++v) sum[v] = -(P{});
+      for (int t = 0; t < block.terms; ++t) {
+        const double* b = block.b[block.rows[t][i]] + j;
+        const double a = block.a[t][i];
+        for (int v = 0; v < V; ++v) sum[v] += a * *reinterpret_cast<const P*>(b + v * W);
+      }
+      for (int v = 0; v < V; ++v) *reinterpret_cast<P*>(out[i] + j + v * W) = sum[v];
     }
-    for (int j = 0; j < block.size; ++j) out[i][j] = sum[j];
-  }
 }
 
-template <int W>
+template <int W, int kSize>
 ZYFA_INLINE void dot(const MatrixBlock& block, double (*out)[kMaxRows]) {
-  constexpr int kNarrow = W < 4 ? W : 4;
-  if (block.sparse) return dot_sparse(block, out);
-  if (block.size == 32) return dot_dense<W, W == 8 ? 4 : 2>(block, out);
-  if (block.size == 16) return dot_dense<W, 2>(block, out);
-  return dot_dense<kNarrow, 4 / kNarrow>(block, out);
+  constexpr int kWidth = W < kSize ? W : kSize;
+  constexpr int kVectors = W == 8 && kSize == 32 ? 4 : kSize / kWidth < 2 ? 1 : 2;
+  if (block.sparse) return dot_sparse<kWidth, kVectors, kSize>(block, out);
+  dot_dense<kWidth, kVectors, kSize>(block, out);
 }
 
 // ---- rounding
-// ---------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------
 
 struct Doubt {
-  bool possible = false;  // sums may be inexact
+  bool possible = false;  // sums may be inexact; else the rest has no meaning
   Extent a, b;
-  int limit = 0;     // ranges that add up to no more leave the sum exact
+  double limit = 0;  // ranges that add up to no more leave the sum exact
   double error = 0;  // times the largest of both: bound of the sum's error
 };
 
-// D of one row; false where the bound leaves the rounding of an element open.
+// D of one row.
+template <int kSize>
 ZYFA_INLINE void round_row(const MatrixBlock& block, const Doubt& doubt, int i, const double* sums,
-                           const float* c, float* d, bool saturate) {
-  for (int j = 0; j < block.size; ++j) d[j] = to_float(add_to_odd(sums[j], c[j]), saturate);
+                           const float* addend, float* d, bool saturate) {
+  double c[kSize];
+  for (int j = 0; j < kSize; ++j) c[j] = addend[j];
+  double odd[kSize];
+  for (int j = 0; j < kSize; ++j) odd[j] = add_to_odd(sums[j], c[j]);
+  for (int j = 0; j < kSize; ++j) d[j] = static_cast<float>(odd[j]);
+  if (saturate)
+    for (int j = 0; j < kSize; ++j) d[j] = to_float(odd[j], true);
   if (!doubt.possible) return;
-  int open = 0;
-  uint8_t unsure[kMaxRows];
-  const double row_error = doubt.error * doubt.a.largest[i];
-  for (int j = 0; j < block.size; ++j) {
-    const double sum = sums[j] + c[j];
-    const double error = row_error * doubt.b.largest[j] + std::fabs(sum) * 0x1p-52;
-    const bool inexact = doubt.a.range[i] + doubt.b.range[j] > doubt.limit;
-    const bool finite = std::fabs(sum) < std::numeric_limits<double>::infinity();
-    const bool same = to_float(sum - error, saturate) == to_float(sum + error, saturate) && sum != 0 &&
-                      std::fabs(sum) > error;
-    unsure[j] = inexact && finite && !same;
-    open |= unsure[j];
+
+  double unsure[kSize];
+  double any = 0;
+  const double row_error = doubt.error * doubt.a.largest[i], limit = doubt.limit - doubt.a.range[i];
+  for (int j = 0; j < kSize; ++j) {
+    const double sum = sums[j] + c[j], magnitude = std::fabs(sum);
+    const double error = row_error * doubt.b.largest[j] + magnitude * 0x1p-52;
+    const double low = static_cast<float>(magnitude - error), high = static_cast<float>(magnitude + error);
+    const double differs = low == high ? 0.0 : 1.0;
+    const double tiny = magnitude > error ? 0.0 : 1.0;  // the sign is open
+    const double inexact = doubt.b.range[j] > limit ? 1.0 : 0.0;
+    const double finite = magnitude < kInfinity ? 1.0 : 0.0;
+    unsure[j] = inexact * finite * (differs + tiny);
   }
-  if (!open) return;
-  for (int j = 0; j < block.size; ++j)
-    if (unsure[j]) d[j] = exact_element(block, i, j, c[j], saturate);
+  for (int j = 0; j < kSize; ++j) any = unsure[j] > any ? unsure[j] : any;
+  if (any == 0) return;
+  for (int j = 0; j < kSize; ++j)
+    if (unsure[j] > 0) d[j] = exact_element(block, i, j, addend[j], saturate);
 }
 
 ZYFA_INLINE int bits_of(int n) { return n <= 1 ? 0 : 32 - __builtin_clz(static_cast<uint32_t>(n - 1)); }
 
+// How far the exponents of one row's (column's) scales lie apart at most. NaN does not count: its row is all
+// NaN.
+template <int kSize>
+ZYFA_INLINE double scale_spread(const double* scale) {
+  double spread = 0;
+  for (int i = 0; i < kSize; ++i) {
+    double least = kInfinity, most = 0;
+    for (int l = i; l < kLanes; l += kSize) {
+      least = scale[l] < least ? scale[l] : least;
+      most = scale[l] > most ? scale[l] : most;
+    }
+    const double apart = most > 0 ? biased_exponent(most) - biased_exponent(least) : 0;
+    spread = apart > spread ? apart : spread;
+  }
+  return spread;
+}
+
+template <int kSize>
 ZYFA_INLINE void find_doubt(const MatrixJob& job, const MatrixBlock& block, Doubt& doubt) {
   const FormatInfo &a = info(job.a_format), &b = info(job.b_format);
   // |a| < 2^(e+1) for its largest exponent e: two bits more than the ranges, and the growth of the sum.
   doubt.limit = 53 - 2 - bits_of(block.terms);
-  const bool scaled = job.a_scale != nullptr;
-  if (!scaled && a.range() + b.range() <= doubt.limit) return;
+  const double spread =
+      job.a_scale == nullptr ? 0 : scale_spread<kSize>(job.a_scale) + scale_spread<kSize>(job.b_scale);
+  if (a.range() + b.range() + spread <= doubt.limit) return;
   doubt.possible = true;
   doubt.error = 0x1p-52 * block.terms * block.terms;
-  measure(block.a, block.terms, block.size, a.mantissa_bits, doubt.a);
-  measure(block.b, job.shape->k, block.size, b.mantissa_bits, doubt.b);
+  measure<kSize>(block.a, block.terms, a.mantissa_bits, doubt.a);
+  measure<kSize>(block.b, job.shape->k, b.mantissa_bits, doubt.b);
 }
 
 // ---- one instruction
@@ -277,8 +361,9 @@ ZYFA_INLINE void place(const MatrixJob& job, const Operand& a, const Operand& b,
   }
 }
 
-ZYFA_INLINE void integer_row(const double* sums, const uint32_t* c, uint32_t* d, int size, bool saturate) {
-  for (int j = 0; j < size; ++j) {
+template <int kSize>
+ZYFA_INLINE void integer_row(const double* sums, const uint32_t* c, uint32_t* d, bool saturate) {
+  for (int j = 0; j < kSize; ++j) {
     const int32_t sum = static_cast<int32_t>(sums[j]);  // at most 2^21
     const uint32_t wrapped = static_cast<uint32_t>(sum) + c[j];
     const auto addend = static_cast<int32_t>(c[j]);
@@ -292,33 +377,33 @@ struct Output {
   uint32_t registers[32][kLanes];
 };
 
-template <int W>
+template <int W, int kSize>
 ZYFA_INLINE void multiply_block(const MatrixJob& job, const MatrixBlock& block, int number, Output& out) {
   const MatrixShape& shape = *job.shape;
   alignas(64) double sums[kMaxRows][kMaxRows];
   Doubt doubt;
   const bool whole = shape.result == MatrixResult::i32;
   const bool exact = job.accumulation == Accumulation::exact;
-  if (whole || exact) dot<W>(block, sums);
-  if (!whole && exact) find_doubt(job, block, doubt);
-  for (int i = 0; i < shape.m; ++i) {
+  if (whole || exact) dot<W, kSize>(block, sums);
+  if (!whole && exact) find_doubt<kSize>(job, block, doubt);
+  for (int i = 0; i < kSize; ++i) {
     const Slot slot = output_slot(shape, number, i);
     const uint32_t* addend = job.c[slot.element] + slot.lane;
     uint32_t* result = out.registers[slot.element] + slot.lane;
     if (whole) {
-      integer_row(sums[i], addend, result, shape.m, job.saturate);
+      integer_row<kSize>(sums[i], addend, result, job.saturate);
       continue;
     }
     float c[kMaxRows], d[kMaxRows];
-    std::memcpy(c, addend, sizeof(float) * shape.m);
+    std::memcpy(c, addend, sizeof(float) * kSize);
     if (exact)
-      round_row(block, doubt, i, sums[i], c, d, job.saturate);
+      round_row<kSize>(block, doubt, i, sums[i], c, d, job.saturate);
     else if (job.accumulation == Accumulation::sequential)
       sequential_row(block, i, c, d, job.saturate);
     else
       pairwise_row(block, i, c, d, job.saturate);
-    for (int j = 0; j < shape.m; ++j) d[j] = d[j] == d[j] ? d[j] : std::numeric_limits<float>::quiet_NaN();
-    std::memcpy(result, d, sizeof(float) * shape.m);
+    for (int j = 0; j < kSize; ++j) d[j] = d[j] == d[j] ? d[j] : std::numeric_limits<float>::quiet_NaN();
+    std::memcpy(result, d, sizeof(float) * kSize);
   }
 }
 
@@ -359,8 +444,12 @@ ZYFA_INLINE void multiply_with(const MatrixJob& job) {
     place(job, a, b, number, block);
     if (shape.result == MatrixResult::f64)
       multiply_f64(job, block, number, out);
+    else if (shape.m == 32)
+      multiply_block<W, 32>(job, block, number, out);
+    else if (shape.m == 16)
+      multiply_block<W, 16>(job, block, number, out);
     else
-      multiply_block<W>(job, block, number, out);
+      multiply_block<W, 4>(job, block, number, out);
   }
   const int registers =
       shape.m * shape.m * shape.blocks / kLanes * (shape.result == MatrixResult::f64 ? 2 : 1);

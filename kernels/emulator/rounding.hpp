@@ -1,6 +1,7 @@
 // Sums of two doubles rounded once to float.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -14,11 +15,11 @@ inline __attribute__((always_inline)) double add_to_odd(double a, double b) {
   const double part = sum - a;
   const double rest =
       (a - (sum - part)) + (b - part);  // exact (Knuth's two-sum); NaN where the sum is not finite
-  int64_t bits;
+  uint64_t bits, other;
   std::memcpy(&bits, &sum, sizeof bits);
-  const int64_t inexact = (rest > 0) | (rest < 0);
-  const int64_t outward = (rest > 0) == (sum > 0) ? 1 : -1;
-  bits += inexact & ~bits ? outward : 0;
+  std::memcpy(&other, &rest, sizeof other);
+  const uint64_t outward = 1 - 2 * ((bits ^ other) >> 63);  // -1 where the exact sum is nearer to zero
+  bits += std::fabs(rest) > 0 ? outward & (0 - (~bits & 1)) : 0;
   double odd;
   std::memcpy(&odd, &bits, sizeof odd);
   return odd;

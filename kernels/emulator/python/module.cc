@@ -11,6 +11,7 @@
 #include "decode.hpp"
 #include "errors.hpp"
 #include "lint.hpp"
+#include "listing.hpp"
 #include "machine.hpp"
 #include "timing.hpp"
 
@@ -56,6 +57,85 @@ nb::dict to_dict(const Kernel& k) {
   nb::list arguments;
   for (const KernelArgument& a : k.arguments) arguments.append(nb::make_tuple(a.name, a.value_kind, a.offset, a.size));
   made["arguments"] = arguments;
+  return made;
+}
+
+const char* accepts_name(Accepts accepts) {
+  constexpr const char* kNames[] = {"v", "va", "vac", "a", "src", "s", "ssrc", "soff", "imm", "label", "hwreg", "wait", "msg"};
+  return kNames[static_cast<int>(accepts)];
+}
+
+const char* field_name(Field field) {
+  constexpr const char* kNames[] = {"vdst",  "sdst",  "sdata", "vdata",   "addr",  "vaddr", "data",
+                                    "data0", "data1", "sbase", "srsrc",   "soffset", "saddr", "ssrc0",
+                                    "ssrc1", "src0",  "src1",  "vsrc1", "src2",  "simm16"};
+  return kNames[static_cast<int>(field)];
+}
+
+// A row of the instruction tables: format, opcode, name, operands as (field, what it accepts, bits).
+nb::tuple to_tuple(const OpInfo& row) {
+  nb::list operands;
+  for (int n = 0; n < row.operand_count; ++n) {
+    const OperandSpec& spec = row.operands[n];
+    operands.append(nb::make_tuple(field_name(spec.field), accepts_name(spec.accepts), spec.bits));
+  }
+  return nb::make_tuple(format_name(row.format), row.opcode, row.name, operands);
+}
+
+nb::object to_object(const Operand& operand) {
+  if (!operand) return nb::none();
+  constexpr const char* kKinds[] = {"none", "sgpr", "vgpr", "constant", "special"};
+  nb::dict made;
+  made["kind"] = kKinds[static_cast<int>(operand.kind)];
+  made["reg"] = operand.reg;
+  made["dwords"] = operand.dwords;
+  made["value"] = operand.value;
+  made["literal"] = operand.literal;
+  made["implicit"] = operand.implicit;
+  made["neg"] = operand.neg;
+  made["abs"] = operand.abs;
+  made["sext"] = operand.sext;
+  made["sel"] = operand.sel;
+  return made;
+}
+
+nb::dict to_dict(const Instruction& i) {
+  constexpr const char* kEncodings[] = {"plain", "vop3", "sdwa", "dpp"};
+  nb::dict made;
+  made["name"] = i.info->name;
+  made["bytes"] = i.bytes;
+  made["encoding"] = kEncodings[static_cast<int>(i.encoding)];
+  made["dst"] = to_object(i.dst);
+  made["sdst"] = to_object(i.sdst);
+  made["src"] = nb::make_tuple(to_object(i.src[0]), to_object(i.src[1]), to_object(i.src[2]));
+  made["scale"] = nb::make_tuple(to_object(i.scale[0]), to_object(i.scale[1]));
+  made["mask"] = to_object(i.mask);
+  made["addr"] = to_object(i.addr);
+  made["data"] = to_object(i.data);
+  made["data1"] = to_object(i.data1);
+  made["base"] = to_object(i.base);
+  made["soffset"] = to_object(i.soffset);
+  made["offset"] = i.offset;
+  made["offset0"] = i.offset0;
+  made["offset1"] = i.offset1;
+  made["imm"] = i.imm;
+  made["sc0"] = i.sc0;
+  made["sc1"] = i.sc1;
+  made["nt"] = i.nt;
+  made["lds"] = i.lds;
+  made["clamp"] = i.clamp;
+  made["omod"] = i.omod;
+  made["op_sel"] = i.op_sel;
+  made["op_sel_hi"] = i.op_sel_hi;
+  made["cbsz"] = i.cbsz;
+  made["abid"] = i.abid;
+  made["blgp"] = i.blgp;
+  made["dpp_ctrl"] = i.dpp_ctrl;
+  made["row_mask"] = i.row_mask;
+  made["bank_mask"] = i.bank_mask;
+  made["bound_ctrl"] = i.bound_ctrl;
+  made["dst_sel"] = i.dst_sel;
+  made["dst_unused"] = i.dst_unused;
   return made;
 }
 
@@ -144,6 +224,14 @@ NB_MODULE(_native, m) {
     for (const Kernel& k : CodeObject::parse(to_vector(file)).kernels) made.append(to_dict(k));
     return made;
   });
+  // The machine code of a code object: its executable segment.
+  m.def("code_of", [](const nb::bytes& file) {
+    const CodeObject object = CodeObject::parse(to_vector(file));
+    nb::list made;
+    for (const Segment& s : object.segments)
+      if (s.executable && s.file_bytes > 0) made.append(nb::bytes(object.file.data() + s.file_offset, s.file_bytes));
+    return made;
+  }, "file"_a);
   // (size, text) of the instruction at the beginning of the bytes.
   m.def("decode", [](const nb::bytes& code, uint64_t address) {
     const Instruction one = decode(reinterpret_cast<const uint8_t*>(code.c_str()), code.size(), address);
@@ -157,6 +245,15 @@ NB_MODULE(_native, m) {
     for (const Finding& f : lint(reinterpret_cast<const uint8_t*>(code.c_str()), code.size())) made.append(to_dict(f));
     return made;
   }, "code"_a);
+  // The same instruction, field by field.
+  m.def("fields", [](const nb::bytes& code, uint64_t address) {
+    return to_dict(decode(reinterpret_cast<const uint8_t*>(code.c_str()), code.size(), address));
+  }, "code"_a, "address"_a = 0);
+  m.def("instructions", [] {
+    nb::list made;
+    for (int op = 0; op < static_cast<int>(Op::count); ++op) made.append(to_tuple(info(static_cast<Op>(op))));
+    return made;
+  });
 
   nb::class_<Device>(m, "Device")
       .def(nb::init<>())
@@ -167,5 +264,6 @@ NB_MODULE(_native, m) {
       .def("launch", &Device::launch, "module"_a, "kernel"_a, "grid"_a, "block"_a, "kernarg"_a, "dynamic_lds"_a = 0,
            "check"_a = true, "order_seed"_a = 0, "max_instructions"_a = 200'000'000, "threads"_a = 1,
            "accumulation"_a = "exact", "byte_rounding"_a = "nearest_even", "timing"_a = nb::none());
+  bind_listing(m);
   bind_timing(m);
 }

@@ -223,7 +223,8 @@ void ComputeUnit::issue(Slot& slot, uint64_t now) {
   if (wave.status == WaveStatus::ended) {
     slot.over = true;
     --running_[slot.group];
-    ended_[slot.group] = std::max({ended_[slot.group], now + kVisit, simds_[slot.simd].matrix_free});
+    ended_[slot.group] = std::max(
+        {ended_[slot.group], now + kVisit, simds_[slot.simd].matrix_free, simds_[slot.simd].valu_free});
     if (at_barrier_[slot.group] > 0) meet_barrier(slot.group, now);
     return;
   }
