@@ -126,7 +126,6 @@ struct Launch {
   std::string kernel;
   uint64_t entry = 0;  // device address of the kernel's first instruction
   uint32_t vgprs = 512, accum_offset = 256;
-  std::atomic<bool> uses_accumulation{false}, uses_beyond_offset{false};
   uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
   Options options;
 };

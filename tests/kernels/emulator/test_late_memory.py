@@ -174,9 +174,11 @@ def test_full_counters_stall_the_issue() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("  v_mov_b32 v64, 0", "v64 is beyond the kernel's allocation of 64 vector registers .96 in all, accum_offset 64"),
-        ("  v_mov_b32 v20, v63\n  v_accvgpr_write_b32 a32, 0", "a32 is beyond the kernel's allocation of 32 accumulation"),
-        ("  global_load_dwordx4 v[62:65], v1, s[4:5]", "v64 is beyond the kernel's allocation"),
+        ("  v_mov_b32 v96, 0", "v96 is beyond the kernel's allocation of 96 vector registers .accum_offset 64"),
+        ("  v_mov_b32 v20, v63\n  v_accvgpr_write_b32 a32, 0", "a32 is beyond the kernel's allocation of 96"),
+        ("  global_load_dwordx4 v[94:97], v1, s[4:5]", "v96 is beyond the kernel's allocation"),
+        ("  v_mov_b32 v64, 0\n  v_accvgpr_write_b32 a0, 0", "a0 and v64 are one register .accum_offset 64"),
+        ("  global_load_dword a31, v1, s[4:5]\n  v_mov_b32 v95, 0", "v95 and a31 are one register"),
     ],
 )
 def test_registers_beyond_the_allocation(body: str, message: str) -> None:
@@ -185,7 +187,7 @@ def test_registers_beyond_the_allocation(body: str, message: str) -> None:
 
 
 def test_registers_within_the_allocation() -> None:
-    assert rules("  v_mov_b32 v63, 0\n  v_accvgpr_write_b32 a31, 0", vgprs=96, accum=64) == []
+    assert rules("  v_mov_b32 v94, 0\n  v_accvgpr_write_b32 a31, 0", vgprs=96, accum=64) == []
 
 
 def test_checks_can_be_switched_off() -> None:
