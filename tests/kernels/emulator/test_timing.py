@@ -252,7 +252,8 @@ def test_lds_steady_state(instruction: str, bytes_: int, alone: int, all_simds: 
     for waves, interval in ((1, alone), (4, all_simds)):
         short, long = (lds_read(instruction, LANE * bytes_, n, waves) for n in (40, 80))
         assert long.conflict_cycles == 0
-        assert (long.cycles - short.cycles) / 40 == pytest.approx(interval, abs=0.5)
+        # One SIMD of a pair gets ahead and meets the 16 requests that lgkmcnt can count: up to 0.7 cycles.
+        assert (long.cycles - short.cycles) / 40 == pytest.approx(interval, abs=0.75)
 
 
 def test_half_the_lds_width() -> None:
