@@ -221,7 +221,8 @@ PreparedLaunch::PreparedLaunch(LoadedModule& module, Memory& memory, const Launc
   std::vector<uint8_t> kernarg = request.kernarg;
   kernarg.resize(std::max<size_t>(kernarg.size(), kernel->kernarg_bytes));
   fill_hidden_arguments(*kernel, request, kernarg);
-  kernarg_address = memory.allocate(std::max<size_t>(kernarg.size(), 4), "kernel arguments");
+  // Whole 8-byte units: clang reads three dwords at a multiple of 8 as four.
+  kernarg_address = memory.allocate(std::max<size_t>((kernarg.size() + 7) / 8 * 8, 8), "kernel arguments");
   std::copy(kernarg.begin(), kernarg.end(),
             memory.at(kernarg_address, kernarg.size(), true, "kernel arguments"));
   if (kernel->properties & kDispatchPointer) {

@@ -1,7 +1,6 @@
 // Registers of a wave and what a workgroup shares.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
