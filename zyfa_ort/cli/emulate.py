@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -19,9 +19,10 @@ from zyfa_ort.cli.emulate_output import (
     print_listing,
 )
 from zyfa_ort.errors import InputError
-from zyfa_ort.kernels import emulator
-from zyfa_ort.kernels.emulator.code_object import find_kernel
-from zyfa_ort.kernels.emulator.specification import Specified, specify
+
+if TYPE_CHECKING:
+    from zyfa_ort.kernels.emulator import Kernel, Result
+    from zyfa_ort.kernels.emulator.specification import Specified
 
 DEVICE = "emulated gfx950"
 
@@ -59,7 +60,7 @@ def emulate(
     check: Annotated[bool, typer.Option(help="Look for hazards, late data, races, undefined reads.")] = True,
     max_instructions: Annotated[
         int, typer.Option(min=1, help="Per wave; more are taken for a loop without end.")
-    ] = emulator.MAX_INSTRUCTIONS,
+    ] = 200_000_000,
     order_seed: Annotated[
         int, typer.Option(min=0, help="Shuffles waves and workgroups; 0: natural order.")
     ] = 0,
@@ -82,13 +83,18 @@ def emulate(
     as_json: JsonOption = False,
 ) -> None:
     """Run a kernel on the emulated MI355X; exit code 1 when the emulator finds it wrong."""
+    # Only here: the other commands work without the compiled emulator.
+    from zyfa_ort.kernels import emulator
+    from zyfa_ort.kernels.emulator.code_object import find_kernel
+    from zyfa_ort.kernels.emulator.specification import specify
+
     code = _read(code_object)
     if list_kernels:
         print_kernels(emulator.kernels(code), code_object, as_json)
         return
     names = [one.name for one in emulator.kernels(code)]
     if disassemble:
-        print_listing(code, [kernel] if kernel else names, as_json)
+        print_listing({name: emulator.disassemble(code, name) for name in ([kernel] if kernel else names)}, as_json)
         return
     chosen = find_kernel(code, kernel or _only(names))
     given = [specify(word) for text in args or () for word in shlex.split(text)]
@@ -171,7 +177,9 @@ class _Run:
         self.grid, self.block = grid, block
         self.options = {**options, "report_only": True}
 
-    def launch(self) -> emulator.Result:
+    def launch(self) -> Result:
+        from zyfa_ort.kernels import emulator
+
         return emulator.launch(*self.launch_arguments, **self.options)
 
     def time(self, clock: float | None, flops: float, trace: Path | None) -> Any:
@@ -217,7 +225,7 @@ def _sizes(option: str, text: str) -> tuple[int, ...]:
     return tuple(int(word) for word in words)
 
 
-def _targets(output: list[str], kernel: emulator.Kernel, given: list[Specified]) -> list[tuple[int, Path]]:
+def _targets(output: list[str], kernel: Kernel, given: list[Specified]) -> list[tuple[int, Path]]:
     names = [parameter.name for parameter in kernel.parameters]
     targets = []
     for one in output:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
 from zyfa_ort.cli.common import console, print_json, shown, table
-from zyfa_ort.kernels import emulator
-from zyfa_ort.kernels.emulator.specification import Specified
+
+if TYPE_CHECKING:
+    from zyfa_ort.kernels.emulator import Kernel, Line, Result
+    from zyfa_ort.kernels.emulator.specification import Specified
 
 _COLOURS = {"error": "red", "warning": "yellow"}
 _FEW_KERNELS = 8
@@ -38,7 +40,7 @@ class After:
 
 
 def after_launch(
-    kernel: emulator.Kernel, given: list[Specified], before: list[np.ndarray[Any, Any] | None]
+    kernel: Kernel, given: list[Specified], before: list[np.ndarray[Any, Any] | None]
 ) -> list[After]:
     """The arguments with what the launch did to them."""
     names = [parameter.name for parameter in kernel.parameters]
@@ -77,7 +79,7 @@ def argument_rows(after: list[After]) -> Iterator[tuple[str, ...]]:
         yield str(row.index), shown(row.name), shown(row.word), text
 
 
-def print_findings(out: Console, result: emulator.Result) -> None:
+def print_findings(out: Console, result: Result) -> None:
     """The findings grouped by rule, then the summary."""
     for rule, group in result.by_rule().items():
         colour = _COLOURS[group[0].severity]
@@ -100,7 +102,7 @@ def print_findings(out: Console, result: emulator.Result) -> None:
     out.print(f"[{colour}]{escape(result.summary())}[/]")
 
 
-def print_kernels(kernels: list[emulator.Kernel], path: Path, as_json: bool) -> None:
+def print_kernels(kernels: list[Kernel], path: Path, as_json: bool) -> None:
     """The kernels and, when they are few, their arguments."""
     if as_json:
         print_json([{**asdict(kernel), "agprs": kernel.agprs} for kernel in kernels])
@@ -128,9 +130,8 @@ def print_kernels(kernels: list[emulator.Kernel], path: Path, as_json: bool) -> 
         out.print(made)
 
 
-def print_listing(code: bytes, names: list[str], as_json: bool) -> None:
+def print_listing(listings: dict[str, list[Line]], as_json: bool) -> None:
     """The instructions of the kernels."""
-    listings = {name: emulator.disassemble(code, name) for name in names}
     if as_json:
         print_json({name: [asdict(line) for line in lines] for name, lines in listings.items()})
         return
