@@ -62,7 +62,8 @@ void Counters::wait(Wave&, const Instruction&, unsigned vmcnt, unsigned lgkmcnt)
     for (uint64_t& word : sgpr_pending_) word = 0;
     for (uint64_t& word : sgpr_half_waited_) word = 0;
   } else if (lgkmcnt < 15) {
-    for (unsigned word = 0; word < std::size(sgpr_pending_); ++word) sgpr_half_waited_[word] = sgpr_pending_[word];
+    for (unsigned word = 0; word < std::size(sgpr_pending_); ++word)
+      sgpr_half_waited_[word] = sgpr_pending_[word];
   }
   if (flat) clear_flat();
 }

@@ -1,10 +1,10 @@
-// The wave's memory counters. A load's destination stays "on its way" until the s_waitcnt that covers it: reading or
-// overwriting it earlier is a finding, although the value is already there.
+// The wave's memory counters. A load's destination stays "on its way" until the s_waitcnt that covers it:
+// reading or overwriting it earlier is a finding, although the value is already there.
 //
-// vmcnt counts vector memory (loads, stores, atomics, LDS-DMA) and lgkmcnt LDS operations; both return in order.
-// Scalar loads share lgkmcnt but return in any order, so only lgkmcnt(0) covers them: of n operations that may still be
-// out after s_waitcnt lgkmcnt(n), all could be the newest LDS operations or all scalar loads. Flat accesses that
-// touch LDS need both counters at zero.
+// vmcnt counts vector memory (loads, stores, atomics, LDS-DMA) and lgkmcnt LDS operations; both return in
+// order. Scalar loads share lgkmcnt but return in any order, so only lgkmcnt(0) covers them: of n operations
+// that may still be out after s_waitcnt lgkmcnt(n), all could be the newest LDS operations or all scalar
+// loads. Flat accesses that touch LDS need both counters at zero.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Loads that write to LDS instead of registers: buffer_load ... lds and global_load_lds.
 //
-// Lane i writes LDS at M0[17:0] + the instruction's offset + i * size; the offset is part of the memory address, too.
-// Bytes and halfwords are extended to a dword each.
+// Lane i writes LDS at M0[17:0] + the instruction's offset + i * size; the offset is part of the memory
+// address, too. Bytes and halfwords are extended to a dword each.
 #include <string_view>
 
 #include "exec_memory.hpp"
@@ -43,9 +43,12 @@ Handler find(std::string_view suffix) {
     std::string_view suffix;
     Handler handler;
   } kRows[] = {
-      {"dword", load_to_lds<kSpace, 4, Part::dwords>},          {"dwordx3", load_to_lds<kSpace, 12, Part::dwords>},
-      {"dwordx4", load_to_lds<kSpace, 16, Part::dwords>},       {"ubyte", load_to_lds<kSpace, 1, Part::unsigned_part>},
-      {"sbyte", load_to_lds<kSpace, 1, Part::signed_part>},     {"ushort", load_to_lds<kSpace, 2, Part::unsigned_part>},
+      {"dword", load_to_lds<kSpace, 4, Part::dwords>},
+      {"dwordx3", load_to_lds<kSpace, 12, Part::dwords>},
+      {"dwordx4", load_to_lds<kSpace, 16, Part::dwords>},
+      {"ubyte", load_to_lds<kSpace, 1, Part::unsigned_part>},
+      {"sbyte", load_to_lds<kSpace, 1, Part::signed_part>},
+      {"ushort", load_to_lds<kSpace, 2, Part::unsigned_part>},
       {"sshort", load_to_lds<kSpace, 2, Part::signed_part>},
   };
   for (const auto& row : kRows)

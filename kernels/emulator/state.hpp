@@ -45,12 +45,16 @@ enum class Accumulation : uint8_t {
   pairwise,    // float32 tree over k, then C
 };
 
+// How v_cvt_pk_u8_f32 rounds. Not documented.
+enum class ByteRounding : uint8_t { nearest_even, truncate };
+
 struct Options {
   bool check = true;                         // late data, races, hazards, undefined registers
   uint64_t order_seed = 0;                   // 0: natural order of waves and workgroups; else shuffled by it
   uint64_t max_instructions = 200'000'000;   // per wave
   unsigned threads = 1;                      // workgroups run on this many threads
   Accumulation accumulation = Accumulation::exact;
+  ByteRounding byte_rounding = ByteRounding::nearest_even;
 };
 
 // The addresses of the memory instruction just executed, for the timing model.

@@ -202,7 +202,7 @@ void ComputeUnit::issue(Slot& slot, uint64_t now) {
   Code::Place& place = *slot.head;
   const Cost& cost = place.cost;
   Wave& wave = *slot.wave;
-  wave.access.lanes = 0;
+  wave.access.lanes = 0, wave.access.two = false;
   step_checked(slot);
   ++stats_.instructions;
   ++place.stats.executed;

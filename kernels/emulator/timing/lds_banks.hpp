@@ -14,8 +14,4 @@ struct LdsWork {
 // `access` holds the LDS byte addresses of the instruction just executed.
 LdsWork lds_work(const Cost& cost, const Access& access, const Constants& constants);
 
-// Most distinct dwords that one bank has to deliver for these lanes: 1 without conflicts, 0 without lanes.
-uint32_t conflict_degree(const Access& access, uint64_t lanes, uint32_t offset, uint32_t bytes,
-                         uint32_t banks);
-
 }  // namespace zyfa::emulator::timing

@@ -196,7 +196,7 @@ class Builder:
         if name == "vsrc1" and self.form == "e64":
             accepts = "src"
         if accepts in ("imm", "label", "hwreg", "wait", "msg"):
-            value = self.rng.randrange(1 << (16 if name == "simm16" else 4))
+            value = self.rng.randrange(1 << (4 if "gpr_idx" in self.row.name else 16))
             if accepts == "hwreg":
                 value = self.rng.randrange(32) << 11 | 1
             elif accepts == "msg":
@@ -219,7 +219,7 @@ class Builder:
         v["op"] = row.opcode + (PROMOTED[row.format] if self.form == "e64" else 0)
         if row.format in SEGMENTS:
             v["seg"] = SEGMENTS[row.format]
-            v["saddr"] = 127 if row.format == "FLAT" or self.rng.random() < 0.5 else v.get("saddr", 127)
+            v["saddr"] = 0 if row.format == "FLAT" else 127 if self.rng.random() < 0.5 else v["saddr"]
             v["sve"] = int(row.format == "SCRATCH" and self.rng.random() < 0.7)
             if row.format == "SCRATCH" and not v["sve"]:
                 v["addr"] = 0

@@ -172,7 +172,7 @@ def exact_integers(values: np.ndarray, unit: int) -> np.ndarray:
 def rounded(numerator: int, unit: int, result: str, saturate: bool = False) -> float:
     """numerator / 2**unit to the nearest even float of the result's type."""
     precision, lowest, highest = (53, -1074, 1023) if result == "f64" else (24, -149, 127)
-    magnitude = abs(numerator)
+    magnitude, sign = abs(numerator), -1.0 if numerator < 0 else 1.0
     if magnitude == 0:
         return 0.0
     drop = max(magnitude.bit_length() - precision, lowest + unit)
@@ -183,8 +183,8 @@ def rounded(numerator: int, unit: int, result: str, saturate: bool = False) -> f
         magnitude = kept << drop
     if magnitude >= 1 << (highest + 1 + unit):
         largest = float((2**precision - 1) * 2 ** (highest + 1 - precision))
-        return math.copysign(largest if saturate else math.inf, numerator)
-    return math.copysign(float(Fraction(magnitude, 1 << unit)), numerator)
+        return sign * (largest if saturate else math.inf)
+    return sign * float(Fraction(magnitude, 1 << unit))
 
 
 def exact(
@@ -209,7 +209,7 @@ def exact(
     total = (exact_integers(a, unit_a).T[:, :, None] * exact_integers(b, unit_b)[rows]).sum(1)
     total = total * 2 ** (unit - unit_a - unit_b) + exact_integers(c, unit)
     if shape.result == "i32":
-        return total
+        return total // 2**unit
     made = special.copy()
     for place in np.argwhere(finite):
         made[tuple(place)] = rounded(int(total[tuple(place)]), unit, shape.result, saturate)
