@@ -173,7 +173,14 @@ def _environment() -> Iterator[Finding]:
             yield Finding(variable.name, "note", value, variable.meaning)
 
 
-_CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (_package, _runtime, _library, _gpu, _emulator, _environment)
+_CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    _package,
+    _runtime,
+    _library,
+    _gpu,
+    _emulator,
+    _environment,
+)
 
 
 def _version(distribution: str) -> str | None:

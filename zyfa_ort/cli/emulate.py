@@ -94,7 +94,9 @@ def emulate(
         return
     names = [one.name for one in emulator.kernels(code)]
     if disassemble:
-        print_listing({name: emulator.disassemble(code, name) for name in ([kernel] if kernel else names)}, as_json)
+        print_listing(
+            {name: emulator.disassemble(code, name) for name in ([kernel] if kernel else names)}, as_json
+        )
         return
     chosen = find_kernel(code, kernel or _only(names))
     given = [specify(word) for text in args or () for word in shlex.split(text)]
