@@ -53,9 +53,9 @@ def emulate(
     list_kernels: Annotated[
         bool, typer.Option("--list", help="Only show the kernels and their arguments.")
     ] = False,
-    disassemble: Annotated[bool, typer.Option(help="Only show the instructions.")] = False,
+    disassemble: Annotated[bool, typer.Option("--disassemble", help="Only show the instructions.")] = False,
     report_only: Annotated[
-        bool, typer.Option(help="Exit code 0 even with findings of severity error.")
+        bool, typer.Option("--report-only", help="Exit code 0 even with findings of severity error.")
     ] = False,
     check: Annotated[bool, typer.Option(help="Look for hazards, late data, races, undefined reads.")] = True,
     max_instructions: Annotated[
@@ -70,7 +70,7 @@ def emulate(
         str, typer.Option(help="How matrix instructions sum: exact, sequential or pairwise.")
     ] = "exact",
     timing: Annotated[
-        bool, typer.Option(help="Also model the time on the chip (modelled, not measured).")
+        bool, typer.Option("--timing", help="Also model the time on the chip (modelled, not measured).")
     ] = False,
     clock: Annotated[float | None, typer.Option(min=0.1, help="GHz of the modelled chip.")] = None,
     flops: Annotated[float, typer.Option(min=0, help="Useful operations of the launch, for TFLOP/s.")] = 0.0,
@@ -78,7 +78,10 @@ def emulate(
         Path | None, typer.Option(help="Write the modelled timeline for ui.perfetto.dev.")
     ] = None,
     sensitivity: Annotated[
-        bool, typer.Option(help="Model again for every fact about the chip that is not published.")
+        bool,
+        typer.Option(
+            "--sensitivity", help="Model again for every fact about the chip that is not published."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -150,6 +153,7 @@ def emulate(
             for cells in argument_rows(after):
                 made.add_row(*map(escape, cells))
             out.print(made)
+            out.print()
         print_findings(out, result)
         if modelled is not None:
             out.print(modelled.table(), markup=False)

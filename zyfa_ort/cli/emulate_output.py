@@ -23,7 +23,7 @@ _FEW_KERNELS = 8
 
 @dataclass(frozen=True)
 class After:
-    """An argument after the launch; the figures are those of the finite elements of a buffer."""
+    """An argument after the launch; the figures are those of the finite elements that changed."""
 
     index: int
     name: str
@@ -53,14 +53,16 @@ def _after(index: int, name: str, one: Specified, old: np.ndarray[Any, Any] | No
     if array is None or old is None:
         return After(index, name, one.word)
     unit = array.dtype.itemsize
+    if array.size == 0:
+        return After(index, name, one.word, 0, 0)
     same = array.reshape(-1).view(np.uint8).reshape(-1, unit) == old.reshape(-1).view(np.uint8).reshape(
         -1, unit
     )
-    values = array.astype(np.float64).reshape(-1)
+    moved = ~same.all(axis=1)
+    values = array.reshape(-1)[moved].astype(np.float64)
     finite = values[np.isfinite(values)]
     figures = (float(finite.min()), float(finite.mean()), float(finite.max())) if finite.size else (None,) * 3
-    changed = int(np.count_nonzero(~same.all(axis=1)))
-    return After(index, name, one.word, array.size, changed, values.size - finite.size, *figures)
+    return After(index, name, one.word, array.size, values.size, values.size - finite.size, *figures)
 
 
 def argument_rows(after: list[After]) -> Iterator[tuple[str, ...]]:
@@ -85,8 +87,10 @@ def print_findings(out: Console, result: Result) -> None:
         colour = _COLOURS[group[0].severity]
         made = table(
             f"[{colour}]{group[0].severity}[/] {rule}: {escape(group[0].meaning)}",
-            "at", "instruction", "what is wrong", "missing", "first", "times",
+            "at", "instruction", "what is wrong", "", "first", "times",
         )  # fmt: skip
+        counted = any(finding.missing for finding in group)
+        made.columns[3].header = "wait states missing" if counted else ""
         for finding in group:
             x, y, z = finding.workgroup
             made.add_row(
@@ -98,6 +102,7 @@ def print_findings(out: Console, result: Result) -> None:
                 str(finding.times),
             )
         out.print(made)
+        out.print()
     colour = "red" if result.errors else "yellow" if result.warnings else "green"
     out.print(f"[{colour}]{escape(result.summary())}[/]")
 
