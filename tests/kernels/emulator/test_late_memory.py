@@ -124,13 +124,9 @@ def test_message_names_register_load_and_counter() -> None:
     assert finding.message.startswith("v10 is read while the load at +0x")
     assert finding.message.endswith("is on its way: no s_waitcnt vmcnt covers it")
     assert finding.severity == "error"
-    assert (
-        "a5 is overwritten" in only("  global_load_dword a5, v1, s[4:5]\n  v_accvgpr_write_b32 a5, 0").message
-    )
+    assert "a5 is overwritten" in only("  global_load_dword a5, v1, s[4:5]\n  v_accvgpr_write_b32 a5, 0").message
     assert only(VM.replace("v10", "v2") + "  s_nop 1\n  v_mov_b32 v20, v2").rule == "G17"
-    assert (
-        "only lgkmcnt(0) covers it" in only(SM + DS + "  s_waitcnt lgkmcnt(1)\n  s_mov_b32 s21, s20").message
-    )
+    assert "only lgkmcnt(0) covers it" in only(SM + DS + "  s_waitcnt lgkmcnt(1)\n  s_mov_b32 s21, s20").message
     assert "v30 was never written in lane 0" in only("  v_mov_b32 v20, v30").message
 
 
@@ -178,14 +174,8 @@ def test_full_counters_stall_the_issue() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (
-            "  v_mov_b32 v64, 0",
-            "v64 is beyond the kernel's allocation of 64 vector registers .96 in all, accum_offset 64",
-        ),
-        (
-            "  v_mov_b32 v20, v63\n  v_accvgpr_write_b32 a32, 0",
-            "a32 is beyond the kernel's allocation of 32 accumulation",
-        ),
+        ("  v_mov_b32 v64, 0", "v64 is beyond the kernel's allocation of 64 vector registers .96 in all, accum_offset 64"),
+        ("  v_mov_b32 v20, v63\n  v_accvgpr_write_b32 a32, 0", "a32 is beyond the kernel's allocation of 32 accumulation"),
         ("  global_load_dwordx4 v[62:65], v1, s[4:5]", "v64 is beyond the kernel's allocation"),
     ],
 )

@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from kernels.emulator import exact_floats as exact
 from kernels.emulator.exact_floats import BF16, F16, F32, F64
 from kernels.emulator.wave_kernel import run_lanes
+
+from kernels.emulator import exact_floats as exact
 
 # LLVM's expansion of a correctly rounded a / b: v10 or v[10:11] by v12 or v[12:13].
 DIVIDE_32 = """
