@@ -166,7 +166,7 @@ double f64_of_i32(uint32_t a) { return static_cast<int32_t>(a); }
 double f64_of_u32(uint32_t a) { return a; }
 template <auto F>
 void to_f64(Wave& wave, const Instruction& in) {
-  if (in.clamp || in.omod) throw LaunchError("output modifiers of a conversion to f64 are not emulated");
+  if (in.clamp || in.omod) fail("output modifiers of a conversion to f64 are not emulated");
   Lanes buffer;
   Lanes64 result;
   const uint32_t* a = fetch(wave, in, 0, Width::w32, buffer);
@@ -188,7 +188,7 @@ void to_f64(Wave& wave, const Instruction& in) {
 void f32_f64(Wave& wave, const Instruction& in) {
   // Which of the two rounding fields counts is not documented; they agree in all kernels seen.
   if (wave.mode.round32() != wave.mode.round16_64())
-    throw LaunchError("v_cvt_f32_f64 with different rounding modes for 32 and 64 bits is not emulated");
+    fail("v_cvt_f32_f64 with different rounding modes for 32 and 64 bits is not emulated");
   Lanes64 value;
   Lanes result;
   fetch64(wave, in, 0, value);

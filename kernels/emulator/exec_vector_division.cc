@@ -143,7 +143,7 @@ void div_scale64(Wave& wave, const Instruction& in) {
 // ---- v_div_fmas -------------------------------------------------------------------------------------------
 
 void require_nearest(unsigned rounding, const char* what) {
-  if (rounding != 0) throw LaunchError(format("%s outside round-to-nearest-even is not emulated", what));
+  if (rounding != 0) fail("%s outside round-to-nearest-even is not emulated", what);
 }
 
 // fma, where VCC is set times 2^64 or 2^-64 (2^128, 2^-128): back to where v_div_scale came from. Up when the
@@ -230,7 +230,7 @@ void div_fixup32(Wave& wave, const Instruction& in) {
   store_float(wave, in, result);
 }
 void div_fixup64(Wave& wave, const Instruction& in) {
-  if (in.clamp || in.omod) throw LaunchError("output modifiers of v_div_fixup_f64 are not emulated");
+  if (in.clamp || in.omod) fail("output modifiers of v_div_fixup_f64 are not emulated");
   Lanes64 s[3], result;
   for (int i = 0; i < 3; ++i) fetch64(wave, in, i, s[i]);
   for (int i = 0; i < kLanes; ++i)
@@ -273,7 +273,7 @@ void ldexp32(Wave& wave, const Instruction& in) {
 }
 void ldexp64(Wave& wave, const Instruction& in) {
   require_nearest(wave.mode.round16_64(), "v_ldexp_f64");
-  if (in.clamp || in.omod) throw LaunchError("output modifiers of v_ldexp_f64 are not emulated");
+  if (in.clamp || in.omod) fail("output modifiers of v_ldexp_f64 are not emulated");
   Lanes64 value;
   Lanes buffer;
   fetch64(wave, in, 0, value);
@@ -334,7 +334,7 @@ void frexp_exp64(Wave& wave, const Instruction& in) {
   store(wave, in, result.lane);
 }
 void frexp_mant64(Wave& wave, const Instruction& in) {
-  if (in.clamp || in.omod) throw LaunchError("output modifiers of v_frexp_mant_f64 are not emulated");
+  if (in.clamp || in.omod) fail("output modifiers of v_frexp_mant_f64 are not emulated");
   Lanes64 value;
   fetch64(wave, in, 0, value);
   for (uint64_t& lane : value.lane) {

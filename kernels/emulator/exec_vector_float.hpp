@@ -17,7 +17,7 @@ class HostRounding {
   explicit HostRounding(unsigned mode) {
     static constexpr int kDirections[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
     set_ = mode != 0 && std::fesetround(kDirections[mode]) == 0;
-    if (mode != 0 && !set_) throw LaunchError("this host has no directed rounding");
+    if (mode != 0 && !set_) fail("this host has no directed rounding");
   }
   ~HostRounding() {
     if (set_) std::fesetround(FE_TONEAREST);

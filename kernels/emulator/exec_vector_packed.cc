@@ -282,6 +282,7 @@ void fma_mixed(Wave& wave, const Instruction& in) {
 }  // namespace
 
 Handler packed_handler(const Instruction& in) {
+  if (in.encoding == Encoding::sdwa || in.encoding == Encoding::dpp) return nullptr;
   const bool saturate = in.clamp;
   switch (in.op) {
     case Op::v_pk_fma_f32:

@@ -179,8 +179,7 @@ uint32_t narrowed(double value, const Format& small, bool stochastic, uint32_t r
   const bool negative = as_bits64(value) >> 63;
   if (value != value) {
     if (small.nan == 0)
-      throw LaunchError(format("NaN in lane %d: its conversion into %d bits without a NaN is not documented",
-                               lane, small.bits));
+      fail("NaN in lane %d: its conversion into %d bits without a NaN is not documented", lane, small.bits);
     return finish_code(0, negative, true, saturate, small);
   }
   const double magnitude = __builtin_fabs(value);
