@@ -4,8 +4,7 @@
 namespace zyfa::emulator {
 namespace {
 
-// ---- program flow
-// -----------------------------------------------------------------------------------------------------
+// ---- program flow -----------------------------------------------------------------------------------------
 
 uint64_t target(const Instruction& in) { return in.address + 4 + static_cast<uint64_t>(int64_t{in.imm} * 4); }
 
@@ -59,8 +58,7 @@ void trap(Wave&, const Instruction& in) {
              in.imm & 0xff));
 }
 
-// ---- hardware registers
-// ------------------------------------------------------------------------------------------------
+// ---- hardware registers -----------------------------------------------------------------------------------
 
 enum HwReg : unsigned {
   kMode = 1,
@@ -113,6 +111,13 @@ Slice slice_of(const Instruction& in) {
 void get_register(Wave& wave, const Instruction& in) {
   const Slice slice = slice_of(in);
   wave.sgpr[in.dst.reg] = hardware_register(wave, slice.id) >> slice.offset & slice.mask;
+}
+
+// MODE.VSKIP = bit S1 of S0. The scheduler passes over vector instructions while it is set (machine.cc).
+void set_vector_skip(Wave& wave, const Instruction& in) {
+  constexpr uint32_t kSkip = 1u << 28;
+  const bool on = read32(wave, in.src[0]) >> (read32(wave, in.src[1]) & 31) & 1;
+  wave.mode.bits = on ? wave.mode.bits | kSkip : wave.mode.bits & ~kSkip;
 }
 
 void set_register(Wave& wave, const Slice& slice, uint32_t value) {
@@ -180,6 +185,8 @@ Handler scalar_control_handler(Op op) {
       return halt;
     case Op::s_trap:
       return trap;
+    case Op::s_setvskip:
+      return set_vector_skip;
     case Op::s_getreg_b32:
       return get_register;
     case Op::s_setreg_b32:

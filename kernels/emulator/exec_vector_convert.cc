@@ -4,8 +4,7 @@
 namespace zyfa::emulator::ZYFA_LEVEL {
 namespace {
 
-// ---- shapes
-// -----------------------------------------------------------------------------------------------------------
+// ---- shapes -----------------------------------------------------------------------------------------------
 
 bool denormals_in(const Wave& wave) { return wave.mode.bits >> 4 & 1; }
 
@@ -42,8 +41,7 @@ void to_f32_rounded(Wave& wave, const Instruction& in) {
   store_float(wave, in, result);
 }
 
-// ---- 32-bit integers
-// ----------------------------------------------------------------------------------------------------
+// ---- 32-bit integers --------------------------------------------------------------------------------------
 
 uint32_t to_i32(double value) {
   const double bounded =
@@ -68,8 +66,7 @@ float f32_ubyte(uint32_t a) {
 // Signed sixteenths: -0.5 ... 0.4375.
 float off_f32_i4(uint32_t a) { return static_cast<float>((static_cast<int32_t>(a & 15) ^ 8) - 8) * 0.0625f; }
 
-// ---- f16
-// ---------------------------------------------------------------------------------------------------------------
+// ---- f16 --------------------------------------------------------------------------------------------------
 
 uint32_t half_in_mode(const Wave& wave, uint32_t bits, unsigned rounding) {
   const uint32_t input = flushed(bits, keep_mask(denormals_in(wave)));
@@ -154,8 +151,7 @@ void pair_of_norms(Wave& wave, const Instruction& in) {
   store(wave, in, result.lane);
 }
 
-// ---- f64
-// ---------------------------------------------------------------------------------------------------------------
+// ---- f64 --------------------------------------------------------------------------------------------------
 
 template <auto F>
 void int_f64(Wave& wave, const Instruction& in) {
@@ -170,7 +166,7 @@ double f64_of_i32(uint32_t a) { return static_cast<int32_t>(a); }
 double f64_of_u32(uint32_t a) { return a; }
 template <auto F>
 void to_f64(Wave& wave, const Instruction& in) {
-  if (in.clamp || in.omod) throw LaunchError("output modifiers of a conversion to f64 are not emulated");
+  if (in.clamp || in.omod) fail("output modifiers of a conversion to f64 are not emulated");
   Lanes buffer;
   Lanes64 result;
   const uint32_t* a = fetch(wave, in, 0, Width::w32, buffer);
@@ -192,7 +188,7 @@ void to_f64(Wave& wave, const Instruction& in) {
 void f32_f64(Wave& wave, const Instruction& in) {
   // Which of the two rounding fields counts is not documented; they agree in all kernels seen.
   if (wave.mode.round32() != wave.mode.round16_64())
-    throw LaunchError("v_cvt_f32_f64 with different rounding modes for 32 and 64 bits is not emulated");
+    fail("v_cvt_f32_f64 with different rounding modes for 32 and 64 bits is not emulated");
   Lanes64 value;
   Lanes result;
   fetch64(wave, in, 0, value);
@@ -210,8 +206,7 @@ void f32_f64(Wave& wave, const Instruction& in) {
   store_float(wave, in, result);
 }
 
-// ---- bf16, fp8, bf8
-// ----------------------------------------------------------------------------------------------------
+// ---- bf16, fp8, bf8 ---------------------------------------------------------------------------------------
 
 uint32_t bf16_of(uint32_t bits) {
   const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -320,8 +315,7 @@ void pk_f32_small(Wave& wave, const Instruction& in) {
   blend(wave.vgpr[in.dst.reg + 1], high.lane, lanes);
 }
 
-// ---- one byte
-// ----------------------------------------------------------------------------------------------------------
+// ---- one byte ---------------------------------------------------------------------------------------------
 
 // How the chip rounds here is not documented; Options::byte_rounding chooses.
 template <bool Accumulate>

@@ -15,14 +15,13 @@ const uint32_t* raw(const Wave& wave, const Instruction& in, int source, Lanes& 
   return into.lane;
 }
 
-// ---- integers
-// ---------------------------------------------------------------------------------------------------------
+// ---- integers ---------------------------------------------------------------------------------------------
 
 // Elements of Bits bits, signed or not. With clamp the sum saturates.
 template <int Bits, bool Signed>
 void integers(Wave& wave, const Instruction& in) {
   if (is_vop3p(in) && (in.op_sel != 0 || (Bits == 16 && (in.op_sel_hi & 3) != 3)))
-    throw LaunchError("v_dot with op_sel is not emulated");
+    fail("v_dot with op_sel is not emulated");
   Lanes buffers[3], result;
   const uint32_t* a = raw(wave, in, 0, buffers[0]);
   const uint32_t* b = raw(wave, in, 1, buffers[1]);
@@ -44,8 +43,7 @@ void integers(Wave& wave, const Instruction& in) {
   store(wave, in, result.lane);
 }
 
-// ---- floats
-// -----------------------------------------------------------------------------------------------------------
+// ---- floats -----------------------------------------------------------------------------------------------
 
 // Products are exact in f64. How often the chip rounds on the way is not documented: one rounding of the
 // exact sum here.
@@ -63,8 +61,7 @@ double exact_sum(double a, double b, double c) {
 
 template <bool Brain>
 void floats(Wave& wave, const Instruction& in) {
-  if (wave.mode.round32() != 0)
-    throw LaunchError("v_dot2 of floats outside round-to-nearest-even is not emulated");
+  if (wave.mode.round32() != 0) fail("v_dot2 of floats outside round-to-nearest-even is not emulated");
   Lanes buffers[3], result;
   const uint32_t* a = raw(wave, in, 0, buffers[0]);
   const uint32_t* b = raw(wave, in, 1, buffers[1]);

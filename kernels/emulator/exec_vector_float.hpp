@@ -17,7 +17,7 @@ class HostRounding {
   explicit HostRounding(unsigned mode) {
     static constexpr int kDirections[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
     set_ = mode != 0 && std::fesetround(kDirections[mode]) == 0;
-    if (mode != 0 && !set_) throw LaunchError("this host has no directed rounding");
+    if (mode != 0 && !set_) fail("this host has no directed rounding");
   }
   ~HostRounding() {
     if (set_) std::fesetround(FE_TONEAREST);
@@ -28,8 +28,7 @@ class HostRounding {
   bool set_ = false;
 };
 
-// ---- f32
-// --------------------------------------------------------------------------------------------------------------
+// ---- f32 --------------------------------------------------------------------------------------------------
 
 constexpr uint32_t kNan32 = 0x7fc00000;
 
@@ -127,8 +126,7 @@ struct Minimum3 : Sources<3> {
   static uint32_t apply(uint32_t a, uint32_t b, uint32_t c) { return two(two(a, b), c); }
 };
 
-// ---- f16: numbers are widened exactly to f32
-// ------------------------------------------------------------------------------
+// ---- f16: numbers are widened exactly to f32 --------------------------------------------------------------
 
 inline uint32_t half_to_float(uint32_t half) {
   const uint32_t sign = (half & 0x8000) << 16, rest = half & 0x7fff;

@@ -153,8 +153,7 @@ struct Fract : Rounded<1> {
 // v_mad's product is rounded in the mode as well: without a directed version only nearest even is right.
 template <Rest R>
 void multiply_add(Wave& wave, const Instruction& in) {
-  if (wave.mode.round16_64() != 0)
-    throw LaunchError("v_mad_f16 outside round-to-nearest-even is not emulated");
+  if (wave.mode.round16_64() != 0) fail("v_mad_f16 outside round-to-nearest-even is not emulated");
   arithmetic<Mad, R>(wave, in);
 }
 

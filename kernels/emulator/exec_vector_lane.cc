@@ -49,7 +49,7 @@ void swap_registers(Wave& wave, const Instruction& in) {
 template <int Half>
 void swap_lanes(Wave& wave, const Instruction& in) {
   if (exec_of(wave) != kAllLanes)
-    throw LaunchError("v_permlane*_swap with lanes off in EXEC is not documented: set EXEC to -1 around it");
+    fail("v_permlane*_swap with lanes off in EXEC is not documented: set EXEC to -1 around it");
   uint32_t* d = wave.vgpr[in.dst.reg];
   uint32_t* s = wave.vgpr[in.src[0].reg];
   for (int group = 0; group < kLanes; group += 2 * Half)

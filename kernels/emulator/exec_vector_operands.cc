@@ -4,8 +4,7 @@
 namespace zyfa::emulator::ZYFA_LEVEL {
 namespace {
 
-// ---- DPP
-// --------------------------------------------------------------------------------------------------------------
+// ---- DPP --------------------------------------------------------------------------------------------------
 
 constexpr int kNoLane = -1;
 
@@ -35,7 +34,7 @@ int dpp_source(unsigned ctrl, int lane) {
     case 0x143:
       return lane >= 32 ? 31 : kNoLane;  // row_bcast31
     default:
-      throw LaunchError(format("DPP control 0x%x is not defined", ctrl));
+      fail("DPP control 0x%x is not defined", ctrl);
   }
 }
 
@@ -52,8 +51,7 @@ void permute(const Wave& wave, const Instruction& in, Lanes& lanes) {
   lanes = made;
 }
 
-// ---- SDWA
-// -------------------------------------------------------------------------------------------------------------
+// ---- SDWA -------------------------------------------------------------------------------------------------
 
 struct Selection {
   unsigned shift, bits;
@@ -84,7 +82,7 @@ uint32_t uniform_value(const Wave& wave, const Operand& operand, unsigned dword)
       if (operand.dwords >= 2) return static_cast<uint32_t>(special_value(wave, operand.reg) >> (32 * dword));
       return special_value32(wave, operand.reg);
     default:
-      throw LaunchError("vector source is missing");
+      fail("vector source is missing");
   }
 }
 

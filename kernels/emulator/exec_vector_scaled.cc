@@ -141,8 +141,7 @@ Form form_of(Op op) {
   }
 }
 
-// ---- one lane's registers as a row of bits
-// ---------------------------------------------------------------------------------
+// ---- one lane's registers as a row of bits ----------------------------------------------------------------
 
 struct Source {
   const uint32_t* registers[32];
@@ -180,8 +179,7 @@ uint32_t narrowed(double value, const Format& small, bool stochastic, uint32_t r
   const bool negative = as_bits64(value) >> 63;
   if (value != value) {
     if (small.nan == 0)
-      throw LaunchError(format("NaN in lane %d: its conversion into %d bits without a NaN is not documented",
-                               lane, small.bits));
+      fail("NaN in lane %d: its conversion into %d bits without a NaN is not documented", lane, small.bits);
     return finish_code(0, negative, true, saturate, small);
   }
   const double magnitude = __builtin_fabs(value);
@@ -203,8 +201,7 @@ uint32_t widened(double value, Wide wide, uint32_t half_overflow) {
 
 uint32_t next_random(uint32_t x) { return x << 1 ^ (x >> 31 ? 197u : 0u); }
 
-// ---- the two directions
-// --------------------------------------------------------------------------------------------------
+// ---- the two directions -----------------------------------------------------------------------------------
 
 // Fewer than 32 bits of result go to the byte or half that op_sel names, the rest of the register stays.
 unsigned place_of(const Instruction& in, unsigned bits) {

@@ -31,8 +31,7 @@ void carried(Wave& wave, const Instruction& in) {
     carries.lane[i] = sum.carry;
   }
   const uint64_t lanes = written_lanes(wave, in);
-  if (lanes != exec_of(wave))
-    throw LaunchError("a carry under a DPP mask that switches lanes off is not emulated");
+  if (lanes != exec_of(wave)) fail("a carry under a DPP mask that switches lanes off is not emulated");
   store(wave, in, result.lane);
   store_mask(wave, in.sdst, mask_of(carries.lane) & lanes);
 }
@@ -59,8 +58,7 @@ void shift_add64(Wave& wave, const Instruction& in) {
   for (int i = 0; i < kLanes; ++i) {
     // Amounts above 4 are not defined.
     if ((amount[i] & 7) > 4 && (exec_of(wave) >> i & 1))
-      throw LaunchError(
-          format("v_lshl_add_u64 shifts by %u in lane %d, at most 4 is defined", amount[i] & 7, i));
+      fail("v_lshl_add_u64 shifts by %u in lane %d, at most 4 is defined", amount[i] & 7, i);
     sum.lane[i] += value.lane[i] << (amount[i] & 7);
   }
   store64(wave, in, sum);

@@ -316,8 +316,34 @@ LaunchSummary launch(LoadedModule& module, Memory& memory, const LaunchRequest& 
 // ---- one instruction
 // ------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// MODE.VSKIP, set by s_setvskip: vector and memory instructions pass without any effect, counters included.
+bool skipped(const Wave& wave, const Effects& effects) {
+  if (!wave.mode.skips_vectors()) return false;
+  switch (effects.unit) {
+    case Unit::valu:
+    case Unit::trans:
+    case Unit::matrix:
+    case Unit::vmem:
+    case Unit::lds:
+    case Unit::flat:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 void step(Wave& wave, const Step& step) {
   const Instruction& instruction = step.instruction;
+  if (skipped(wave, step.effects)) {
+    wave.pc = instruction.next();
+    wave.access.lanes = 0;
+    ++wave.executed;
+    return;
+  }
   if (wave.group->launch->options.check) {
     check_registers(wave, instruction, step.effects);
     wave.hazards.check(wave, instruction, step.effects);

@@ -420,6 +420,28 @@ def test_relative_registers():
     assert [v for v, _ in values] == [77, 123 << 33, 5]
 
 
+def test_vector_skip():
+    body = """
+  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  s_mov_b32 s20, 4
+  v_mov_b32 v1, 0
+  v_mov_b32 v2, 1
+  s_waitcnt lgkmcnt(0)
+  s_setvskip s20, 2
+  v_mov_b32 v2, 2
+  global_store_dword v1, v1, s[4:5] offset:4
+  s_add_u32 s20, s20, 1
+  s_setvskip s20, 3
+  v_mov_b32 v3, s20
+  s_nop 4
+  global_store_dword v1, v2, s[4:5]
+  global_store_dword v1, v3, s[4:5] offset:8
+"""
+    out = np.full(3, 77, np.uint32)
+    run_kernel(body, [out])
+    assert out.tolist() == [1, 77, 5]
+
+
 def test_refusals():
     for code, reason in {
         "  s_setreg_imm32_b32 hwreg(HW_REG_STATUS, 0, 1), 1": "read-only",

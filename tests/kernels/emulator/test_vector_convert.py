@@ -432,7 +432,8 @@ def test_scaled_unpacking(name):
     codes = np.random.default_rng(19).integers(0, 256, (64, 4), dtype=np.uint8)
     packed = codes.view(np.uint32).ravel()
     scale = scales(20)
-    body = f"  v_cvt_scalef32_pk_f32_{name} v[40:41], v10, v11\n  v_cvt_scalef32_pk_f32_{name} v[42:43], v10, v11 op_sel:[1,0,0]\n"
+    body = f"  v_cvt_scalef32_pk_f32_{name} v[40:41], v10, v11\n"
+    body += f"  v_cvt_scalef32_pk_f32_{name} v[42:43], v10, v11 op_sel:[1,0,0]\n"
     body += f"  v_cvt_scalef32_pk_f16_{name} v44, v10, v11\n  v_cvt_scalef32_pk_bf16_{name} v45, v10, v11\n"
     got = run_lanes(body, [packed, bits(scale)], 6)
     if name == "fp4":
