@@ -31,6 +31,7 @@ __all__ = [
     "hip_library_path",
     "kernels",
     "launch",
+    "lint",
 ]
 
 
@@ -92,3 +93,15 @@ def launch(
         accumulation=accumulation,
         timing=timing,
     )
+
+
+def lint(code_object: bytes) -> tuple[Finding, ...]:
+    """The wait-state rules over a code object's instructions in linear order, without running it.
+
+    Both sides of a conditional branch follow it, so a finding may be on a path that is never taken; offsets count from
+    the beginning of the code. Raises EmulationError when bytes are no instruction.
+    """
+    try:
+        return tuple(Finding(**f) for code in _native.code_of(code_object) for f in _native.hazards_of(code))
+    except _native.EmulatorError as error:
+        raise EmulationError(str(error)) from None

@@ -16,8 +16,8 @@ To bits_as(From from) {
   return to;
 }
 
-// A sum of two halves (or brain floats) is exact or wide enough in float32: 24 >= 2 * 11 + 2, so rounding twice is
-// rounding once.
+// A sum of two halves (or brain floats) is exact or wide enough in float32: 24 >= 2 * 11 + 2, so rounding
+// twice is rounding once.
 float half_to_float(uint32_t half) {
   const uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
   if (exponent == 31) return bits_as<float>(sign | 0x7f800000 | fraction << 13);
@@ -59,29 +59,52 @@ template <class U, class S, class F>
 U apply_to(AtomicOp op, U memory, U data, U data1, bool flush) {
   const auto real = [&](U value) { return flushed(bits_as<F>(value), flush); };
   switch (op) {
-    case AtomicOp::swap: return data;
-    case AtomicOp::compare_swap: return memory == data ? data1 : memory;
-    case AtomicOp::add: return memory + data;
-    case AtomicOp::sub: return memory - data;
-    case AtomicOp::reverse_sub: return data - memory;
-    case AtomicOp::min_signed: return static_cast<S>(data) < static_cast<S>(memory) ? data : memory;
-    case AtomicOp::max_signed: return static_cast<S>(data) > static_cast<S>(memory) ? data : memory;
-    case AtomicOp::min_unsigned: return data < memory ? data : memory;
-    case AtomicOp::max_unsigned: return data > memory ? data : memory;
-    case AtomicOp::bit_and: return memory & data;
-    case AtomicOp::bit_or: return memory | data;
-    case AtomicOp::bit_xor: return memory ^ data;
-    case AtomicOp::mask_or: return (memory & ~data) | data1;
-    case AtomicOp::increment: return memory >= data ? 0 : memory + 1;
-    case AtomicOp::decrement: return memory == 0 || memory > data ? data : memory - 1;
-    case AtomicOp::wrap: return memory >= data ? memory - data : memory + data1;
-    case AtomicOp::compare_swap_float: return real(memory) == real(data) ? data1 : memory;
-    case AtomicOp::add_float: return bits_as<U>(flushed(real(memory) + real(data), flush));
-    case AtomicOp::min_float: return real(data) < real(memory) ? data : memory;
-    case AtomicOp::max_float: return real(data) > real(memory) ? data : memory;
-    case AtomicOp::add_half_pair: return static_cast<U>(add_pair<add_halves>(memory, data));
-    case AtomicOp::add_brain_pair: return static_cast<U>(add_pair<add_brains>(memory, data));
-    case AtomicOp::none: break;
+    case AtomicOp::swap:
+      return data;
+    case AtomicOp::compare_swap:
+      return memory == data ? data1 : memory;
+    case AtomicOp::add:
+      return memory + data;
+    case AtomicOp::sub:
+      return memory - data;
+    case AtomicOp::reverse_sub:
+      return data - memory;
+    case AtomicOp::min_signed:
+      return static_cast<S>(data) < static_cast<S>(memory) ? data : memory;
+    case AtomicOp::max_signed:
+      return static_cast<S>(data) > static_cast<S>(memory) ? data : memory;
+    case AtomicOp::min_unsigned:
+      return data < memory ? data : memory;
+    case AtomicOp::max_unsigned:
+      return data > memory ? data : memory;
+    case AtomicOp::bit_and:
+      return memory & data;
+    case AtomicOp::bit_or:
+      return memory | data;
+    case AtomicOp::bit_xor:
+      return memory ^ data;
+    case AtomicOp::mask_or:
+      return (memory & ~data) | data1;
+    case AtomicOp::increment:
+      return memory >= data ? 0 : memory + 1;
+    case AtomicOp::decrement:
+      return memory == 0 || memory > data ? data : memory - 1;
+    case AtomicOp::wrap:
+      return memory >= data ? memory - data : memory + data1;
+    case AtomicOp::compare_swap_float:
+      return real(memory) == real(data) ? data1 : memory;
+    case AtomicOp::add_float:
+      return bits_as<U>(flushed(real(memory) + real(data), flush));
+    case AtomicOp::min_float:
+      return real(data) < real(memory) ? data : memory;
+    case AtomicOp::max_float:
+      return real(data) > real(memory) ? data : memory;
+    case AtomicOp::add_half_pair:
+      return static_cast<U>(add_pair<add_halves>(memory, data));
+    case AtomicOp::add_brain_pair:
+      return static_cast<U>(add_pair<add_brains>(memory, data));
+    case AtomicOp::none:
+      break;
   }
   return memory;
 }
@@ -190,9 +213,11 @@ AtomicRow find_row(const OpInfo& op) {
     case Format::global:
     case Format::mubuf: {
       const size_t at = name.find("_atomic_");
-      return at == std::string::npos ? AtomicRow() : named(kMemoryRows, std::string_view(name).substr(at + 8));
+      return at == std::string::npos ? AtomicRow()
+                                     : named(kMemoryRows, std::string_view(name).substr(at + 8));
     }
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -209,8 +234,8 @@ AtomicRow atomic_row(Op op) {
 
 uint64_t apply(AtomicRow row, uint64_t memory, uint64_t data, uint64_t data1, bool flush) {
   if (row.bytes == 8) return apply_to<uint64_t, int64_t, double>(row.op, memory, data, data1, flush);
-  return apply_to<uint32_t, int32_t, float>(row.op, static_cast<uint32_t>(memory), static_cast<uint32_t>(data),
-                                            static_cast<uint32_t>(data1), flush);
+  return apply_to<uint32_t, int32_t, float>(row.op, static_cast<uint32_t>(memory),
+                                            static_cast<uint32_t>(data), static_cast<uint32_t>(data1), flush);
 }
 
 }  // namespace zyfa::emulator

@@ -55,8 +55,9 @@ void begin_access(Wave& wave, uint64_t lanes, unsigned bytes) {
 
 uint8_t* private_byte(Wave& wave, int lane, uint32_t offset, unsigned bytes) {
   if (uint64_t{offset} + bytes > wave.scratch_bytes)
-    throw LaunchError(format("lane %d: access of %u bytes at 0x%x of private memory; a work-item has %u bytes", lane,
-                             bytes, offset, wave.scratch_bytes));
+    throw LaunchError(
+        format("lane %d: access of %u bytes at 0x%x of private memory; a work-item has %u bytes", lane, bytes,
+               offset, wave.scratch_bytes));
   return wave.scratch.data() + size_t(lane) * wave.scratch_bytes + offset;
 }
 
@@ -70,14 +71,16 @@ void global_addresses(Wave& wave, const Instruction& instruction) {
     for (int lane = 0; lane < kLanes; ++lane) address[lane] = base + low[lane];
   } else {
     const uint32_t* high = wave.vgpr[instruction.addr.reg + 1];
-    for (int lane = 0; lane < kLanes; ++lane) address[lane] = (low[lane] | uint64_t{high[lane]} << 32) + offset;
+    for (int lane = 0; lane < kLanes; ++lane)
+      address[lane] = (low[lane] | uint64_t{high[lane]} << 32) + offset;
   }
 }
 
 }  // namespace
 
 template <>
-void locate<Space::global>(Wave& wave, const Instruction& instruction, unsigned bytes, bool write, Located& where) {
+void locate<Space::global>(Wave& wave, const Instruction& instruction, unsigned bytes, bool write,
+                           Located& where) {
   where.lanes = wave.exec();
   begin_access(wave, where.lanes, bytes);
   global_addresses(wave, instruction);
@@ -86,7 +89,8 @@ void locate<Space::global>(Wave& wave, const Instruction& instruction, unsigned 
 }
 
 template <>
-void locate<Space::flat>(Wave& wave, const Instruction& instruction, unsigned bytes, bool write, Located& where) {
+void locate<Space::flat>(Wave& wave, const Instruction& instruction, unsigned bytes, bool write,
+                         Located& where) {
   where.lanes = wave.exec();
   begin_access(wave, where.lanes, bytes);
   global_addresses(wave, instruction);
@@ -111,11 +115,12 @@ void locate<Space::flat>(Wave& wave, const Instruction& instruction, unsigned by
 }
 
 template <>
-void locate<Space::scratch>(Wave& wave, const Instruction& instruction, unsigned bytes, bool, Located& where) {
+void locate<Space::scratch>(Wave& wave, const Instruction& instruction, unsigned bytes, bool,
+                            Located& where) {
   where.lanes = wave.exec();
   begin_access(wave, where.lanes, bytes);
-  const uint32_t base = (instruction.base ? wave.sgpr[instruction.base.reg] : 0) +
-                        static_cast<uint32_t>(instruction.offset);
+  const uint32_t base =
+      (instruction.base ? wave.sgpr[instruction.base.reg] : 0) + static_cast<uint32_t>(instruction.offset);
   each_lane(where.lanes, [&](int lane) {
     const uint32_t offset = base + (instruction.addr ? wave.vgpr[instruction.addr.reg][lane] : 0);
     wave.access.address[lane] = kPrivateAperture + offset;
@@ -127,18 +132,21 @@ void locate<Space::scratch>(Wave& wave, const Instruction& instruction, unsigned
 // Linear buffers: address = base + soffset + index * stride + offset, in range as long as what is added to
 // base + soffset (with the dword's size) does not pass num_records - soffset. Dwords are checked one by one.
 template <>
-void locate<Space::buffer>(Wave& wave, const Instruction& instruction, unsigned bytes, bool write, Located& where) {
+void locate<Space::buffer>(Wave& wave, const Instruction& instruction, unsigned bytes, bool write,
+                           Located& where) {
   const uint32_t* words = &wave.sgpr[instruction.base.reg];
   const uint64_t base = words[0] | uint64_t{words[1] & 0xffff} << 32, records = words[2];
   const uint64_t stride = words[1] >> 16 & 0x3fff;
   if (words[1] >> 31 != 0 || (words[3] >> 23 & 1) != 0 || words[3] >> 30 != 0)
-    throw LaunchError(format("buffer resource %08x %08x %08x %08x: swizzled, add-thread-id and non-buffer resources are not "
-                             "implemented",
-                             words[0], words[1], words[2], words[3]));
+    throw LaunchError(format(
+        "buffer resource %08x %08x %08x %08x: swizzled, add-thread-id and non-buffer resources are not "
+        "implemented",
+        words[0], words[1], words[2], words[3]));
   const uint32_t soffset = scalar_value(wave, instruction.soffset);
   const uint64_t limit = records > soffset ? records - soffset : 0;
   const uint32_t* index = instruction.idxen ? wave.vgpr[instruction.addr.reg] : nullptr;
-  const uint32_t* voffset = instruction.offen ? wave.vgpr[instruction.addr.reg + (instruction.idxen ? 1 : 0)] : nullptr;
+  const uint32_t* voffset =
+      instruction.offen ? wave.vgpr[instruction.addr.reg + (instruction.idxen ? 1 : 0)] : nullptr;
 
   where.lanes = wave.exec();
   begin_access(wave, where.lanes, bytes);
@@ -156,7 +164,8 @@ void locate<Space::buffer>(Wave& wave, const Instruction& instruction, unsigned 
       const uint64_t offset = address[lane] - base - soffset;
       if (offset + bytes <= limit) return;
       where.clipped |= uint64_t{1} << lane;
-      where.valid[lane] = static_cast<uint8_t>(offset < limit && bytes >= 4 ? (limit - offset) & ~uint64_t{3} : 0);
+      where.valid[lane] =
+          static_cast<uint8_t>(offset < limit && bytes >= 4 ? (limit - offset) & ~uint64_t{3} : 0);
     });
   }
   check_alignment(wave, instruction, where.lanes, bytes);
@@ -176,9 +185,8 @@ void locate<Space::buffer>(Wave& wave, const Instruction& instruction, unsigned 
 void check_flat_lds(Wave& wave, const Instruction& instruction, const Located& where, LdsAccess access,
                     unsigned bytes) {
   uint32_t at[kLanes] = {};
-  each_lane(where.in_lds, [&](int lane) {
-    at[lane] = static_cast<uint32_t>(where.host[lane] - wave.group->lds.data());
-  });
+  each_lane(where.in_lds,
+            [&](int lane) { at[lane] = static_cast<uint32_t>(where.host[lane] - wave.group->lds.data()); });
   wave.group->lds.check(wave, instruction, access, where.in_lds, at, bytes);
 }
 

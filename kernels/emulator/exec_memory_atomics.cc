@@ -22,8 +22,8 @@ uint64_t update_word(uint8_t* at, F change) {
   using Aliased __attribute__((may_alias)) = Word;
   auto* word = reinterpret_cast<Aliased*>(at);
   Word before = __atomic_load_n(word, __ATOMIC_SEQ_CST);
-  while (!__atomic_compare_exchange_n(word, &before, static_cast<Word>(change(before)), true, __ATOMIC_SEQ_CST,
-                                      __ATOMIC_SEQ_CST)) {
+  while (!__atomic_compare_exchange_n(word, &before, static_cast<Word>(change(before)), true,
+                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
   }
   return before;
 }
@@ -46,7 +46,8 @@ void lds_atomic(Wave& wave, const Instruction& instruction) {
   const AtomicRow row = atomic_row(instruction.op);
   const uint64_t lanes = wave.exec();
   uint32_t at[kLanes];
-  lds_addresses(wave, instruction, lanes, static_cast<uint32_t>(instruction.offset), row.bytes, row.bytes, at);
+  lds_addresses(wave, instruction, lanes, static_cast<uint32_t>(instruction.offset), row.bytes, row.bytes,
+                at);
   Lds& lds = wave.group->lds;
   lds.check(wave, instruction, LdsAccess::atomic, lanes, at, row.bytes);
   const bool flush = !wave.mode.denormal32_in() || !wave.mode.denormal32_out();
@@ -55,7 +56,8 @@ void lds_atomic(Wave& wave, const Instruction& instruction) {
     uint64_t before = 0;
     std::memcpy(&before, where, row.bytes);
     const uint64_t data = register_value(wave, instruction.data.reg, lane, row.bytes);
-    const uint64_t data1 = instruction.data1 ? register_value(wave, instruction.data1.reg, lane, row.bytes) : 0;
+    const uint64_t data1 =
+        instruction.data1 ? register_value(wave, instruction.data1.reg, lane, row.bytes) : 0;
     const uint64_t after = apply(row, before, data, data1, flush);
     std::memcpy(where, &after, row.bytes);
     if (instruction.dst) set_register(wave, instruction.dst.reg, lane, row.bytes, before);
@@ -64,8 +66,8 @@ void lds_atomic(Wave& wave, const Instruction& instruction) {
   issue(wave, instruction, Counters::Queue::lds, instruction.dst, lanes);
 }
 
-// cmpswap brings what to write first, then the comparand. A lane that is not wholly inside its buffer does nothing and
-// returns 0.
+// cmpswap brings what to write first, then the comparand. A lane that is not wholly inside its buffer does
+// nothing and returns 0.
 template <Space kSpace>
 void memory_atomic(Wave& wave, const Instruction& instruction) {
   const AtomicRow row = atomic_row(instruction.op);
@@ -78,8 +80,9 @@ void memory_atomic(Wave& wave, const Instruction& instruction) {
     uint64_t before = 0;
     if ((where.clipped >> lane & 1) == 0) {
       if (wave.access.address[lane] % row.bytes != 0)
-        throw LaunchError(format("lane %d: atomic of %u bytes at 0x%llx, which is not a multiple of its size", lane,
-                                 row.bytes, static_cast<unsigned long long>(wave.access.address[lane])));
+        throw LaunchError(format("lane %d: atomic of %u bytes at 0x%llx, which is not a multiple of its size",
+                                 lane, row.bytes,
+                                 static_cast<unsigned long long>(wave.access.address[lane])));
       const uint64_t first = register_value(wave, reg, lane, row.bytes);
       const uint64_t second = compares ? register_value(wave, reg + row.bytes / 4, lane, row.bytes) : 0;
       before = update(where.host[lane], row.bytes, [&](uint64_t memory) {
@@ -101,10 +104,14 @@ Handler ds_atomic_handler(const Instruction& instruction) {
 Handler atomic_handler(const Instruction& instruction) {
   if (atomic_row(instruction.op).op == AtomicOp::none) return nullptr;
   switch (instruction.info->format) {
-    case Format::flat: return memory_atomic<Space::flat>;
-    case Format::global: return memory_atomic<Space::global>;
-    case Format::mubuf: return memory_atomic<Space::buffer>;
-    default: return nullptr;
+    case Format::flat:
+      return memory_atomic<Space::flat>;
+    case Format::global:
+      return memory_atomic<Space::global>;
+    case Format::mubuf:
+      return memory_atomic<Space::buffer>;
+    default:
+      return nullptr;
   }
 }
 

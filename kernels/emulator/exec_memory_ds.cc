@@ -12,13 +12,14 @@ void check_lds_range(const Wave& wave, uint64_t lanes, const uint32_t* at, unsig
   if (lanes == 0 || highest + uint64_t{bytes} <= size) return;
   each_lane(lanes, [&](int lane) {
     if (at[lane] + uint64_t{bytes} > size)
-      throw LaunchError(format("LDS access of %u bytes at 0x%x in lane %d; the workgroup has %llu bytes of LDS", bytes,
-                               at[lane], lane, static_cast<unsigned long long>(size)));
+      throw LaunchError(
+          format("LDS access of %u bytes at 0x%x in lane %d; the workgroup has %llu bytes of LDS", bytes,
+                 at[lane], lane, static_cast<unsigned long long>(size)));
   });
 }
 
-void lds_addresses(Wave& wave, const Instruction& instruction, uint64_t lanes, uint32_t offset, unsigned bytes,
-                   unsigned alignment, uint32_t* at) {
+void lds_addresses(Wave& wave, const Instruction& instruction, uint64_t lanes, uint32_t offset,
+                   unsigned bytes, unsigned alignment, uint32_t* at) {
   const uint32_t* base = wave.vgpr[instruction.addr.reg];
   uint32_t low_bits = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -48,10 +49,12 @@ template <unsigned kBytes, Part kPart>
 void read(Wave& wave, const Instruction& instruction) {
   const uint64_t lanes = wave.exec();
   uint32_t at[kLanes];
-  lds_addresses(wave, instruction, lanes, static_cast<uint32_t>(instruction.offset), kBytes, alignment_of(kBytes), at);
+  lds_addresses(wave, instruction, lanes, static_cast<uint32_t>(instruction.offset), kBytes,
+                alignment_of(kBytes), at);
   wave.group->lds.check(wave, instruction, LdsAccess::read, lanes, at, kBytes);
   const uint8_t* data = wave.group->lds.data();
-  each_lane(lanes, [&](int lane) { load_lane<kBytes, kPart>(wave, instruction.dst.reg, lane, data + at[lane]); });
+  each_lane(lanes,
+            [&](int lane) { load_lane<kBytes, kPart>(wave, instruction.dst.reg, lane, data + at[lane]); });
   record_lds_access(wave, lanes, at, kBytes);
   issue(wave, instruction, Counters::Queue::lds, instruction.dst, lanes);
 }
@@ -60,11 +63,13 @@ template <unsigned kBytes, bool kHigh>
 void write(Wave& wave, const Instruction& instruction) {
   const uint64_t lanes = wave.exec();
   uint32_t at[kLanes];
-  lds_addresses(wave, instruction, lanes, static_cast<uint32_t>(instruction.offset), kBytes, alignment_of(kBytes), at);
+  lds_addresses(wave, instruction, lanes, static_cast<uint32_t>(instruction.offset), kBytes,
+                alignment_of(kBytes), at);
   Lds& lds = wave.group->lds;
   lds.check(wave, instruction, LdsAccess::write, lanes, at, kBytes);
   uint8_t* data = lds.data();
-  each_lane(lanes, [&](int lane) { store_lane<kBytes, kHigh>(wave, instruction.data.reg, lane, data + at[lane]); });
+  each_lane(lanes,
+            [&](int lane) { store_lane<kBytes, kHigh>(wave, instruction.data.reg, lane, data + at[lane]); });
   lds.written(wave, instruction);
   record_lds_access(wave, lanes, at, kBytes);
   issue(wave, instruction, Counters::Queue::lds, Operand(), lanes);
@@ -109,8 +114,8 @@ void write2(Wave& wave, const Instruction& instruction) {
   issue(wave, instruction, Counters::Queue::lds, Operand(), lanes);
 }
 
-// One counter for the wave at M0 + offset: every active lane takes (append) or gives back (consume) one; all get the
-// count before.
+// One counter for the wave at M0 + offset: every active lane takes (append) or gives back (consume) one; all
+// get the count before.
 template <bool kAppend>
 void count_lanes(Wave& wave, const Instruction& instruction) {
   const uint64_t lanes = wave.exec();

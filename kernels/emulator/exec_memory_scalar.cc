@@ -27,7 +27,8 @@ uint64_t aligned(Wave& wave, const Instruction& instruction, uint64_t address) {
 }
 
 void issue_result(Wave& wave, const Instruction& instruction) {
-  if (checks(wave)) wave.counters.issue_scalar(wave, instruction, instruction.dst.reg, instruction.dst.dwords);
+  if (checks(wave))
+    wave.counters.issue_scalar(wave, instruction, instruction.dst.reg, instruction.dst.dwords);
 }
 
 void load(Wave& wave, const Instruction& instruction) {
@@ -60,7 +61,8 @@ void buffer_load(Wave& wave, const Instruction& instruction) {
   const uint64_t inside = offset < size ? std::min<uint64_t>(bytes, (size - offset) & ~uint64_t{3}) : 0;
   uint32_t values[16] = {};
   if (inside != 0)
-    std::memcpy(values, wave.group->launch->memory->at(base + offset, inside, false, "scalar buffer load"), inside);
+    std::memcpy(values, wave.group->launch->memory->at(base + offset, inside, false, "scalar buffer load"),
+                inside);
   std::memcpy(&wave.sgpr[instruction.dst.reg], values, bytes);
   record(wave, base + offset, bytes);
   issue_result(wave, instruction);
@@ -72,7 +74,8 @@ void memory_time(Wave& wave, const Instruction& instruction) {
 }
 
 void real_time(Wave& wave, const Instruction& instruction) {
-  wave.set_sgpr64(instruction.dst.reg, (wave.started + wave.executed) * kCyclesPerInstruction / kCyclesPerTick);
+  wave.set_sgpr64(instruction.dst.reg,
+                  (wave.started + wave.executed) * kCyclesPerInstruction / kCyclesPerTick);
   issue_result(wave, instruction);
 }
 

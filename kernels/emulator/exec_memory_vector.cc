@@ -55,10 +55,10 @@ Handler find(std::string_view suffix, bool is_load) {
       {"short_d16_hi", load<kSpace, 2, Part::high_half_unsigned>},
   };
   static constexpr Row kStores[] = {
-      {"dword", store<kSpace, 4, false>},        {"dwordx2", store<kSpace, 8, false>},
-      {"dwordx3", store<kSpace, 12, false>},     {"dwordx4", store<kSpace, 16, false>},
-      {"byte", store<kSpace, 1, false>},         {"byte_d16_hi", store<kSpace, 1, true>},
-      {"short", store<kSpace, 2, false>},        {"short_d16_hi", store<kSpace, 2, true>},
+      {"dword", store<kSpace, 4, false>},    {"dwordx2", store<kSpace, 8, false>},
+      {"dwordx3", store<kSpace, 12, false>}, {"dwordx4", store<kSpace, 16, false>},
+      {"byte", store<kSpace, 1, false>},     {"byte_d16_hi", store<kSpace, 1, true>},
+      {"short", store<kSpace, 2, false>},    {"short_d16_hi", store<kSpace, 2, true>},
   };
   if (is_load) {
     for (const Row& row : kLoads)
@@ -81,11 +81,16 @@ Handler vector_memory_handler(const Instruction& instruction) {
   if (!is_load && name.compare(verb, 6, "store_") != 0) return nullptr;
   const std::string_view suffix = name.substr(verb + (is_load ? 5 : 6));
   switch (instruction.info->format) {
-    case Format::flat: return find<Space::flat>(suffix, is_load);
-    case Format::global: return find<Space::global>(suffix, is_load);
-    case Format::scratch: return find<Space::scratch>(suffix, is_load);
-    case Format::mubuf: return find<Space::buffer>(suffix, is_load);
-    default: return nullptr;
+    case Format::flat:
+      return find<Space::flat>(suffix, is_load);
+    case Format::global:
+      return find<Space::global>(suffix, is_load);
+    case Format::scratch:
+      return find<Space::scratch>(suffix, is_load);
+    case Format::mubuf:
+      return find<Space::buffer>(suffix, is_load);
+    default:
+      return nullptr;
   }
 }
 

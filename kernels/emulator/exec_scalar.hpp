@@ -59,7 +59,7 @@ inline uint64_t read64(const Wave& wave, const Operand& operand) {
   }
 }
 
-Handler scalar_control_handler(Op op);   // exec_scalar_control.cc: SOPP, jumps, hardware registers
-Handler scalar_compare_handler(Op op);   // exec_scalar_compare.cc: SOPC and the compares of SOPK
+Handler scalar_control_handler(Op op);  // exec_scalar_control.cc: SOPP, jumps, hardware registers
+Handler scalar_compare_handler(Op op);  // exec_scalar_compare.cc: SOPC and the compares of SOPK
 
 }  // namespace zyfa::emulator

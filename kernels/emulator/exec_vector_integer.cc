@@ -6,7 +6,8 @@ namespace {
 
 using u32 = uint32_t;
 
-// ---- shapes -----------------------------------------------------------------------------------------------------------
+// ---- shapes
+// -----------------------------------------------------------------------------------------------------------
 
 template <auto F>
 void unary(Wave& wave, const Instruction& in) {
@@ -61,7 +62,8 @@ void widening(Wave& wave, const Instruction& in) {
   store(wave, in, result.lane);
 }
 
-// ---- operations -------------------------------------------------------------------------------------------------------
+// ---- operations
+// -------------------------------------------------------------------------------------------------------
 
 constexpr int32_t sign(u32 a) { return static_cast<int32_t>(a); }
 u32 sign16(u32 a) { return static_cast<u32>(static_cast<int32_t>(static_cast<int16_t>(a))); }
@@ -154,9 +156,7 @@ u32 field_signed(u32 a, u32 b, u32 c) {
   return (bits ^ top) - top;
 }
 u32 insert(u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }
-u32 align_bit(u32 a, u32 b, u32 c) {
-  return static_cast<u32>((uint64_t{a} << 32 | b) >> (c & 31));
-}
+u32 align_bit(u32 a, u32 b, u32 c) { return static_cast<u32>((uint64_t{a} << 32 | b) >> (c & 31)); }
 u32 align_byte(u32 a, u32 b, u32 c) { return align_bit(a, b, (c & 3) * 8); }
 u32 lerp(u32 a, u32 b, u32 c) {
   u32 made = 0;
@@ -215,7 +215,8 @@ u32 permuted(u32 a, u32 b, u32 selectors) {
   return made;
 }
 
-// ---- operations with more than operands --------------------------------------------------------------------------------
+// ---- operations with more than operands
+// --------------------------------------------------------------------------------
 
 u32 truth_table(u32 table, u32 a, u32 b, u32 c) {
   u32 made = 0;
@@ -302,119 +303,223 @@ void quad_distances(Wave& wave, const Instruction& in) {
 Handler plain(Op op) {
   switch (op) {
     case Op::v_add_u32:
-    case Op::v_add_i32: return binary<add>;
+    case Op::v_add_i32:
+      return binary<add>;
     case Op::v_sub_u32:
-    case Op::v_sub_i32: return binary<sub>;
-    case Op::v_subrev_u32: return binary<subrev>;
-    case Op::v_add_u16: return binary16<add>;
-    case Op::v_sub_u16: return binary16<sub>;
-    case Op::v_subrev_u16: return binary16<subrev>;
-    case Op::v_add_i16: return binary16<add, Rest::keep>;
-    case Op::v_sub_i16: return binary16<sub, Rest::keep>;
-    case Op::v_mul_lo_u32: return binary<mul>;
-    case Op::v_mul_hi_u32: return binary<mul_high>;
-    case Op::v_mul_hi_i32: return binary<mul_high_signed>;
-    case Op::v_mul_i32_i24: return binary<mul_i24>;
-    case Op::v_mul_u32_u24: return binary<mul_u24>;
-    case Op::v_mul_hi_i32_i24: return binary<mul_high_i24>;
-    case Op::v_mul_hi_u32_u24: return binary<mul_high_u24>;
-    case Op::v_mad_i32_i24: return ternary<mad_i24>;
-    case Op::v_mad_u32_u24: return ternary<mad_u24>;
-    case Op::v_mul_lo_u16: return binary16<mul>;
+    case Op::v_sub_i32:
+      return binary<sub>;
+    case Op::v_subrev_u32:
+      return binary<subrev>;
+    case Op::v_add_u16:
+      return binary16<add>;
+    case Op::v_sub_u16:
+      return binary16<sub>;
+    case Op::v_subrev_u16:
+      return binary16<subrev>;
+    case Op::v_add_i16:
+      return binary16<add, Rest::keep>;
+    case Op::v_sub_i16:
+      return binary16<sub, Rest::keep>;
+    case Op::v_mul_lo_u32:
+      return binary<mul>;
+    case Op::v_mul_hi_u32:
+      return binary<mul_high>;
+    case Op::v_mul_hi_i32:
+      return binary<mul_high_signed>;
+    case Op::v_mul_i32_i24:
+      return binary<mul_i24>;
+    case Op::v_mul_u32_u24:
+      return binary<mul_u24>;
+    case Op::v_mul_hi_i32_i24:
+      return binary<mul_high_i24>;
+    case Op::v_mul_hi_u32_u24:
+      return binary<mul_high_u24>;
+    case Op::v_mad_i32_i24:
+      return ternary<mad_i24>;
+    case Op::v_mad_u32_u24:
+      return ternary<mad_u24>;
+    case Op::v_mul_lo_u16:
+      return binary16<mul>;
     case Op::v_mad_u16:
-    case Op::v_mad_i16: return ternary16<mad, Rest::keep>;
+    case Op::v_mad_i16:
+      return ternary16<mad, Rest::keep>;
     case Op::v_mad_legacy_u16:
-    case Op::v_mad_legacy_i16: return ternary16<mad>;
-    case Op::v_mad_u32_u16: return widening<mad>;
-    case Op::v_mad_i32_i16: return widening<mad_signed16>;
-    case Op::v_and_b32: return binary<and_>;
-    case Op::v_or_b32: return binary<or_>;
-    case Op::v_xor_b32: return binary<xor_>;
-    case Op::v_xnor_b32: return binary<xnor>;
-    case Op::v_not_b32: return unary<not_>;
-    case Op::v_lshlrev_b32: return binary<shift_left_rev>;
-    case Op::v_lshrrev_b32: return binary<shift_right_rev>;
-    case Op::v_ashrrev_i32: return binary<shift_arithmetic_rev>;
-    case Op::v_lshlrev_b16: return binary16<shift_left_rev16>;
-    case Op::v_lshrrev_b16: return binary16<shift_right_rev16>;
-    case Op::v_ashrrev_i16: return binary16<shift_arithmetic_rev16>;
-    case Op::v_min_u32: return binary<min_unsigned>;
-    case Op::v_max_u32: return binary<max_unsigned>;
-    case Op::v_min_i32: return binary<min_signed>;
-    case Op::v_max_i32: return binary<max_signed>;
-    case Op::v_min_u16: return binary16<min_unsigned>;
-    case Op::v_max_u16: return binary16<max_unsigned>;
-    case Op::v_min_i16: return binary16<signed16_two<min_signed>>;
-    case Op::v_max_i16: return binary16<signed16_two<max_signed>>;
-    case Op::v_min3_u32: return ternary<three<min_unsigned>>;
-    case Op::v_max3_u32: return ternary<three<max_unsigned>>;
-    case Op::v_med3_u32: return ternary<median<min_unsigned, max_unsigned>>;
-    case Op::v_min3_i32: return ternary<three<min_signed>>;
-    case Op::v_max3_i32: return ternary<three<max_signed>>;
-    case Op::v_med3_i32: return ternary<median<min_signed, max_signed>>;
-    case Op::v_min3_u16: return ternary16<three<min_unsigned>, Rest::keep>;
-    case Op::v_max3_u16: return ternary16<three<max_unsigned>, Rest::keep>;
-    case Op::v_med3_u16: return ternary16<median<min_unsigned, max_unsigned>, Rest::keep>;
-    case Op::v_min3_i16: return ternary16<signed16_three<three<min_signed>>, Rest::keep>;
-    case Op::v_max3_i16: return ternary16<signed16_three<three<max_signed>>, Rest::keep>;
-    case Op::v_med3_i16: return ternary16<signed16_three<median<min_signed, max_signed>>, Rest::keep>;
-    case Op::v_bfrev_b32: return unary<reversed>;
-    case Op::v_ffbh_u32: return unary<leading_zeros>;
-    case Op::v_ffbl_b32: return unary<trailing_zeros>;
-    case Op::v_ffbh_i32: return unary<sign_bits>;
-    case Op::v_bcnt_u32_b32: return binary<count>;
-    case Op::v_mbcnt_lo_u32_b32: return mask_count<0>;
-    case Op::v_mbcnt_hi_u32_b32: return mask_count<32>;
-    case Op::v_bfm_b32: return binary<field_mask>;
-    case Op::v_bfe_u32: return ternary<field>;
-    case Op::v_bfe_i32: return ternary<field_signed>;
-    case Op::v_bfi_b32: return ternary<insert>;
-    case Op::v_alignbit_b32: return ternary<align_bit>;
-    case Op::v_alignbyte_b32: return ternary<align_byte>;
-    case Op::v_lerp_u8: return ternary<lerp>;
-    case Op::v_sad_u8: return ternary<sad_u8>;
-    case Op::v_sad_hi_u8: return ternary<sad_hi_u8>;
-    case Op::v_sad_u16: return ternary<sad_u16>;
-    case Op::v_sad_u32: return ternary<sad_u32>;
-    case Op::v_msad_u8: return ternary<msad_u8>;
-    case Op::v_qsad_pk_u16_u8: return quad_distances<false, false>;
-    case Op::v_mqsad_pk_u16_u8: return quad_distances<true, false>;
-    case Op::v_mqsad_u32_u8: return quad_distances<true, true>;
-    case Op::v_lshl_add_u32: return ternary<shift_add>;
-    case Op::v_add_lshl_u32: return ternary<add_shift>;
-    case Op::v_add3_u32: return ternary<add3>;
-    case Op::v_lshl_or_b32: return ternary<shift_or>;
-    case Op::v_and_or_b32: return ternary<and_or>;
-    case Op::v_or3_b32: return ternary<or3>;
-    case Op::v_xad_u32: return ternary<xor_add>;
-    case Op::v_prng_b32: return unary<pseudo_random>;
-    case Op::v_perm_b32: return ternary<permuted>;
-    case Op::v_bitop3_b32: return bit_operation32;
-    case Op::v_bitop3_b16: return bit_operation16;
-    case Op::v_sat_pk_u8_i16: return unary<saturate_pair_u8>;
-    case Op::v_ashr_pk_u8_i32: return byte_pair<shift_pack<0, 255>>;
-    case Op::v_ashr_pk_i8_i32: return byte_pair<shift_pack<-128, 127>>;
-    case Op::v_cvt_pk_u16_u32: return binary<pack_u16>;
-    case Op::v_cvt_pk_i16_i32: return binary<pack_i16>;
-    case Op::v_pack_b32_f16: return pack_f16;
-    default: return nullptr;
+    case Op::v_mad_legacy_i16:
+      return ternary16<mad>;
+    case Op::v_mad_u32_u16:
+      return widening<mad>;
+    case Op::v_mad_i32_i16:
+      return widening<mad_signed16>;
+    case Op::v_and_b32:
+      return binary<and_>;
+    case Op::v_or_b32:
+      return binary<or_>;
+    case Op::v_xor_b32:
+      return binary<xor_>;
+    case Op::v_xnor_b32:
+      return binary<xnor>;
+    case Op::v_not_b32:
+      return unary<not_>;
+    case Op::v_lshlrev_b32:
+      return binary<shift_left_rev>;
+    case Op::v_lshrrev_b32:
+      return binary<shift_right_rev>;
+    case Op::v_ashrrev_i32:
+      return binary<shift_arithmetic_rev>;
+    case Op::v_lshlrev_b16:
+      return binary16<shift_left_rev16>;
+    case Op::v_lshrrev_b16:
+      return binary16<shift_right_rev16>;
+    case Op::v_ashrrev_i16:
+      return binary16<shift_arithmetic_rev16>;
+    case Op::v_min_u32:
+      return binary<min_unsigned>;
+    case Op::v_max_u32:
+      return binary<max_unsigned>;
+    case Op::v_min_i32:
+      return binary<min_signed>;
+    case Op::v_max_i32:
+      return binary<max_signed>;
+    case Op::v_min_u16:
+      return binary16<min_unsigned>;
+    case Op::v_max_u16:
+      return binary16<max_unsigned>;
+    case Op::v_min_i16:
+      return binary16<signed16_two<min_signed>>;
+    case Op::v_max_i16:
+      return binary16<signed16_two<max_signed>>;
+    case Op::v_min3_u32:
+      return ternary<three<min_unsigned>>;
+    case Op::v_max3_u32:
+      return ternary<three<max_unsigned>>;
+    case Op::v_med3_u32:
+      return ternary<median<min_unsigned, max_unsigned>>;
+    case Op::v_min3_i32:
+      return ternary<three<min_signed>>;
+    case Op::v_max3_i32:
+      return ternary<three<max_signed>>;
+    case Op::v_med3_i32:
+      return ternary<median<min_signed, max_signed>>;
+    case Op::v_min3_u16:
+      return ternary16<three<min_unsigned>, Rest::keep>;
+    case Op::v_max3_u16:
+      return ternary16<three<max_unsigned>, Rest::keep>;
+    case Op::v_med3_u16:
+      return ternary16<median<min_unsigned, max_unsigned>, Rest::keep>;
+    case Op::v_min3_i16:
+      return ternary16<signed16_three<three<min_signed>>, Rest::keep>;
+    case Op::v_max3_i16:
+      return ternary16<signed16_three<three<max_signed>>, Rest::keep>;
+    case Op::v_med3_i16:
+      return ternary16<signed16_three<median<min_signed, max_signed>>, Rest::keep>;
+    case Op::v_bfrev_b32:
+      return unary<reversed>;
+    case Op::v_ffbh_u32:
+      return unary<leading_zeros>;
+    case Op::v_ffbl_b32:
+      return unary<trailing_zeros>;
+    case Op::v_ffbh_i32:
+      return unary<sign_bits>;
+    case Op::v_bcnt_u32_b32:
+      return binary<count>;
+    case Op::v_mbcnt_lo_u32_b32:
+      return mask_count<0>;
+    case Op::v_mbcnt_hi_u32_b32:
+      return mask_count<32>;
+    case Op::v_bfm_b32:
+      return binary<field_mask>;
+    case Op::v_bfe_u32:
+      return ternary<field>;
+    case Op::v_bfe_i32:
+      return ternary<field_signed>;
+    case Op::v_bfi_b32:
+      return ternary<insert>;
+    case Op::v_alignbit_b32:
+      return ternary<align_bit>;
+    case Op::v_alignbyte_b32:
+      return ternary<align_byte>;
+    case Op::v_lerp_u8:
+      return ternary<lerp>;
+    case Op::v_sad_u8:
+      return ternary<sad_u8>;
+    case Op::v_sad_hi_u8:
+      return ternary<sad_hi_u8>;
+    case Op::v_sad_u16:
+      return ternary<sad_u16>;
+    case Op::v_sad_u32:
+      return ternary<sad_u32>;
+    case Op::v_msad_u8:
+      return ternary<msad_u8>;
+    case Op::v_qsad_pk_u16_u8:
+      return quad_distances<false, false>;
+    case Op::v_mqsad_pk_u16_u8:
+      return quad_distances<true, false>;
+    case Op::v_mqsad_u32_u8:
+      return quad_distances<true, true>;
+    case Op::v_lshl_add_u32:
+      return ternary<shift_add>;
+    case Op::v_add_lshl_u32:
+      return ternary<add_shift>;
+    case Op::v_add3_u32:
+      return ternary<add3>;
+    case Op::v_lshl_or_b32:
+      return ternary<shift_or>;
+    case Op::v_and_or_b32:
+      return ternary<and_or>;
+    case Op::v_or3_b32:
+      return ternary<or3>;
+    case Op::v_xad_u32:
+      return ternary<xor_add>;
+    case Op::v_prng_b32:
+      return unary<pseudo_random>;
+    case Op::v_perm_b32:
+      return ternary<permuted>;
+    case Op::v_bitop3_b32:
+      return bit_operation32;
+    case Op::v_bitop3_b16:
+      return bit_operation16;
+    case Op::v_sat_pk_u8_i16:
+      return unary<saturate_pair_u8>;
+    case Op::v_ashr_pk_u8_i32:
+      return byte_pair<shift_pack<0, 255>>;
+    case Op::v_ashr_pk_i8_i32:
+      return byte_pair<shift_pack<-128, 127>>;
+    case Op::v_cvt_pk_u16_u32:
+      return binary<pack_u16>;
+    case Op::v_cvt_pk_i16_i32:
+      return binary<pack_i16>;
+    case Op::v_pack_b32_f16:
+      return pack_f16;
+    default:
+      return nullptr;
   }
 }
 
 // With clamp the result saturates instead of wrapping.
 Handler saturating(Op op) {
   switch (op) {
-    case Op::v_add_u32: return binary<add_saturated>;
-    case Op::v_sub_u32: return binary<sub_saturated>;
-    case Op::v_subrev_u32: return binary<subrev_saturated>;
-    case Op::v_add_i32: return binary<add_signed_saturated>;
-    case Op::v_sub_i32: return binary<sub_signed_saturated>;
-    case Op::v_add_u16: return binary16<add16_saturated>;
-    case Op::v_sub_u16: return binary16<sub16_saturated>;
-    case Op::v_subrev_u16: return binary16<subrev16_saturated>;
-    case Op::v_add_i16: return binary16<add16_signed_saturated, Rest::keep>;
-    case Op::v_sub_i16: return binary16<sub16_signed_saturated, Rest::keep>;
-    default: return nullptr;
+    case Op::v_add_u32:
+      return binary<add_saturated>;
+    case Op::v_sub_u32:
+      return binary<sub_saturated>;
+    case Op::v_subrev_u32:
+      return binary<subrev_saturated>;
+    case Op::v_add_i32:
+      return binary<add_signed_saturated>;
+    case Op::v_sub_i32:
+      return binary<sub_signed_saturated>;
+    case Op::v_add_u16:
+      return binary16<add16_saturated>;
+    case Op::v_sub_u16:
+      return binary16<sub16_saturated>;
+    case Op::v_subrev_u16:
+      return binary16<subrev16_saturated>;
+    case Op::v_add_i16:
+      return binary16<add16_signed_saturated, Rest::keep>;
+    case Op::v_sub_i16:
+      return binary16<sub16_signed_saturated, Rest::keep>;
+    default:
+      return nullptr;
   }
 }
 

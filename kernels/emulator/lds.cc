@@ -12,9 +12,10 @@ namespace {
 using State = uint64_t;
 using Readers = uint64_t;
 
-// State: number of the operation in its queue (31:0; of split dwords the index of their bytes), wave (35:32), flags,
-// address of the instruction (63:40).
-constexpr State kDma = State{1} << 36, kAtomic = State{1} << 37, kUndefined = State{1} << 38, kSplit = State{1} << 39;
+// State: number of the operation in its queue (31:0; of split dwords the index of their bytes), wave (35:32),
+// flags, address of the instruction (63:40).
+constexpr State kDma = State{1} << 36, kAtomic = State{1} << 37, kUndefined = State{1} << 38,
+                kSplit = State{1} << 39;
 // Readers: waves (15:0), address of the last one's instruction (39:16), epoch (63:40).
 constexpr unsigned kEpochShift = 40;
 constexpr uint32_t kEpochs = 1 << 24;
@@ -105,10 +106,11 @@ void Lds::join(uint32_t dword, Bytes& bytes) {
   readers_[dword] = bytes.readers[0];
 }
 
-// ---- one access ---------------------------------------------------------------------------------------------------------
+// ---- one access
+// ---------------------------------------------------------------------------------------------------------
 
-void Lds::check(Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes, const uint32_t* at,
-                unsigned bytes) {
+void Lds::check(Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes,
+                const uint32_t* at, unsigned bytes) {
   if (!enabled_ || lanes == 0) return;
   reported_ = 0;
   uint32_t low_bits = bytes;
@@ -122,19 +124,24 @@ void Lds::check(Wave& wave, const Instruction& instruction, LdsAccess access, ui
   } else {
     switch (bytes / 4) {
       case 1:
-        reads ? check_reads<1>(wave, instruction, lanes, at) : check_writes<1>(wave, instruction, access, lanes, at);
+        reads ? check_reads<1>(wave, instruction, lanes, at)
+              : check_writes<1>(wave, instruction, access, lanes, at);
         break;
       case 2:
-        reads ? check_reads<2>(wave, instruction, lanes, at) : check_writes<2>(wave, instruction, access, lanes, at);
+        reads ? check_reads<2>(wave, instruction, lanes, at)
+              : check_writes<2>(wave, instruction, access, lanes, at);
         break;
       case 3:
-        reads ? check_reads<3>(wave, instruction, lanes, at) : check_writes<3>(wave, instruction, access, lanes, at);
+        reads ? check_reads<3>(wave, instruction, lanes, at)
+              : check_writes<3>(wave, instruction, access, lanes, at);
         break;
       default:
-        reads ? check_reads<4>(wave, instruction, lanes, at) : check_writes<4>(wave, instruction, access, lanes, at);
+        reads ? check_reads<4>(wave, instruction, lanes, at)
+              : check_writes<4>(wave, instruction, access, lanes, at);
     }
   }
-  if (access == LdsAccess::read || access == LdsAccess::atomic) note(wave, instruction, access, lanes, at, bytes);
+  if (access == LdsAccess::read || access == LdsAccess::atomic)
+    note(wave, instruction, access, lanes, at, bytes);
 }
 
 template <unsigned kDwords>
@@ -177,15 +184,18 @@ void Lds::check_writes(Wave& wave, const Instruction& instruction, LdsAccess acc
         check_bytes(wave, instruction, access, first + i, 15);
         continue;
       }
-      const bool read_now = readers >> kEpochShift == epoch_ && (access == LdsAccess::dma || (readers & 0xffff & ~own));
-      if ((state & ~kUndefined) != 0 || read_now) check_write(wave, instruction, access, state, readers, first + i);
+      const bool read_now =
+          readers >> kEpochShift == epoch_ && (access == LdsAccess::dma || (readers & 0xffff & ~own));
+      if ((state & ~kUndefined) != 0 || read_now)
+        check_write(wave, instruction, access, state, readers, first + i);
       state_[first + i] = mine;
       readers_[first + i] = ~Readers{0} << kEpochShift;
     }
   });
 }
 
-void Lds::check_bytes(Wave& wave, const Instruction& instruction, LdsAccess access, uint32_t dword, unsigned mask) {
+void Lds::check_bytes(Wave& wave, const Instruction& instruction, LdsAccess access, uint32_t dword,
+                      unsigned mask) {
   Bytes& bytes = split(dword);
   for (int i = 0; i < 4; ++i) {
     if ((mask >> i & 1) == 0) continue;
@@ -215,14 +225,15 @@ void Lds::check_read(Wave& wave, const Instruction& instruction, State& state, u
   }
 }
 
-void Lds::check_write(Wave& wave, const Instruction& instruction, LdsAccess access, State state, Readers readers,
-                      uint32_t dword) {
+void Lds::check_write(Wave& wave, const Instruction& instruction, LdsAccess access, State state,
+                      Readers readers, uint32_t dword) {
   const bool dma = access == LdsAccess::dma;
   if (readers >> kEpochShift == epoch_) {
     const unsigned others = readers & 0xffff & ~(1u << wave.index);
     if (others != 0)
-      report(wave, Rule::lds_race, instruction, dword,
-             format("is overwritten by wave %d although wave %d reads it (last read at %s): no barrier after the reader's "
+      report(wave, dma ? Rule::lds_dma_overwrite : Rule::lds_race, instruction, dword,
+             format("is overwritten by wave %d although wave %d reads it (last read at %s): no barrier after "
+                    "the reader's "
                     "s_waitcnt lgkmcnt",
                     wave.index, __builtin_ctz(others),
                     offset_text(wave, readers >> 16 & kPlaceMask, instruction.address).c_str()));
@@ -233,10 +244,13 @@ void Lds::check_write(Wave& wave, const Instruction& instruction, LdsAccess acce
     const bool was_dma = state & kDma;
     if (was_dma == dma) return;  // one queue, in order
     const auto queue = was_dma ? Counters::Queue::vector_memory : Counters::Queue::lds;
-    if (number_of(state) > wave.counters.done(queue)) report_unordered(wave, instruction, "written", state, dword);
+    if (number_of(state) > wave.counters.done(queue))
+      report_unordered(wave, instruction, "written", state, dword);
   } else if ((state & kAtomic) != 0 || access == LdsAccess::atomic) {
     if ((state & kAtomic) == 0 || access != LdsAccess::atomic)
       report_unordered(wave, instruction, "written", state, dword);
+  } else if (dma) {
+    report_unordered(wave, instruction, "written", state, dword, (state & kDma) != 0);
   } else {
     uint32_t before = 0;
     std::memcpy(&before, &data_[4 * size_t{dword}], std::min<size_t>(4, data_.size() - 4 * size_t{dword}));
@@ -244,10 +258,11 @@ void Lds::check_write(Wave& wave, const Instruction& instruction, LdsAccess acce
   }
 }
 
-// ---- barriers -------------------------------------------------------------------------------------------------------------
+// ---- barriers
+// -------------------------------------------------------------------------------------------------------------
 
-void Lds::note(const Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes, const uint32_t* at,
-               unsigned bytes) {
+void Lds::note(const Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes,
+               const uint32_t* at, unsigned bytes) {
   Record& record = records_[size_t(wave.index) * kRecords + recorded_[wave.index]++ % kRecords];
   record.number = wave.counters.issued(Counters::Queue::lds) + 1;
   record.access = access;
@@ -302,28 +317,35 @@ void Lds::happens_again(const Record& record, int wave) {
   });
 }
 
-// ---- findings -------------------------------------------------------------------------------------------------------------
+// ---- findings
+// -------------------------------------------------------------------------------------------------------------
 
-void Lds::report(Wave& wave, Rule rule, const Instruction& instruction, uint32_t dword, const std::string& message) {
-  const uint32_t bit = rule == Rule::undefined_lds ? 1 : rule == Rule::G18 ? 2 : 4;
+void Lds::report(Wave& wave, Rule rule, const Instruction& instruction, uint32_t dword,
+                 const std::string& message) {
+  const uint32_t bit = rule == Rule::undefined_lds ? 1
+                       : rule == Rule::G18         ? 2
+                       : rule == Rule::lds_race    ? 4
+                                                   : 8;
   if (reported_ & bit) return;
   reported_ |= bit;
   wave.report(rule, instruction, format("LDS 0x%x %s", 4 * dword, message.c_str()));
 }
 
-void Lds::report_unordered(Wave& wave, const Instruction& instruction, const char* verb, State state, uint32_t dword) {
+void Lds::report_unordered(Wave& wave, const Instruction& instruction, const char* verb, State state,
+                           uint32_t dword, bool dma_twice) {
   const int writer = wave_of(state);
   const bool dma = state & kDma;
   const bool returned = number_of(state) <= wave.group->waves[static_cast<size_t>(writer)]->counters.done(
                                                 dma ? Counters::Queue::vector_memory : Counters::Queue::lds);
   const bool passed_barrier = number_of(state) <= issued_[writer][dma];
-  const char* missing = returned         ? "no barrier between them"
-                        : passed_barrier ? "no s_waitcnt of the writer before the barrier between them"
-                        : dma            ? "no s_waitcnt vmcnt of the writer covers it"
-                                         : "no s_waitcnt and barrier between them";
-  report(wave, dma && verb[0] == 'r' ? Rule::G18 : Rule::lds_race, instruction, dword,
+  const char* missing = passed_barrier ? "no s_waitcnt of the writer before the barrier between them"
+                        : returned     ? "no barrier between them"
+                        : dma          ? "no s_waitcnt vmcnt of the writer covers it"
+                                       : "no s_waitcnt and barrier between them";
+  const Rule rule = dma_twice ? Rule::lds_dma_overwrite : dma && verb[0] == 'r' ? Rule::G18 : Rule::lds_race;
+  report(wave, rule, instruction, dword,
          format("is %s by wave %d; wave %d wrote it by %s at %s: %s", verb, wave.index, writer,
-                dma                ? "LDS-DMA"
+                dma               ? "LDS-DMA"
                 : state & kAtomic ? "an atomic"
                                   : "a store",
                 offset_text(wave, state >> 40, instruction.address).c_str(), missing));
@@ -333,7 +355,8 @@ void Lds::report_double_writes(Wave& wave, const Instruction& instruction) {
   const DoubleWrite* clash = nullptr;
   for (const DoubleWrite& one : double_writes_) {
     uint32_t now = 0;
-    std::memcpy(&now, &data_[4 * size_t{one.dword}], std::min<size_t>(4, data_.size() - 4 * size_t{one.dword}));
+    std::memcpy(&now, &data_[4 * size_t{one.dword}],
+                std::min<size_t>(4, data_.size() - 4 * size_t{one.dword}));
     if (now != one.before) clash = clash ? clash : &one;
   }
   if (clash != nullptr) {
@@ -341,7 +364,8 @@ void Lds::report_double_writes(Wave& wave, const Instruction& instruction) {
   } else {
     const DoubleWrite& one = double_writes_.front();
     wave.report(Rule::lds_double_write, instruction,
-                format("LDS 0x%x is written by wave %d and, with the same value, by wave %d at %s: no barrier between them",
+                format("LDS 0x%x is written by wave %d and, with the same value, by wave %d at %s: no "
+                       "barrier between them",
                        4 * one.dword, wave.index, wave_of(one.other),
                        offset_text(wave, one.other >> 40, instruction.address).c_str()));
   }

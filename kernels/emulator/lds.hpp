@@ -1,9 +1,10 @@
-// Local data share of one workgroup with its shadow: which bytes were ever written, by whom and when, and which are still
-// on their way.
+// Local data share of one workgroup with its shadow: which bytes were ever written, by whom and when, and
+// which are still on their way.
 //
-// The order between waves comes from barriers alone: an access of one wave is before an access of another when it had
-// returned (s_waitcnt of its own wave) when a barrier was passed that the other one had passed too. Every operation has
-// its number in its wave's queue (Counters); at each barrier the shadow notes how far each queue had come.
+// The order between waves comes from barriers alone: an access of one wave is before an access of another
+// when it had returned (s_waitcnt of its own wave) when a barrier was passed that the other one had passed
+// too. Every operation has its number in its wave's queue (Counters); at each barrier the shadow notes how
+// far each queue had come.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +23,14 @@ enum class LdsAccess : uint8_t { read, write, atomic, dma };
 
 class Lds {
  public:
-  void reset(uint32_t bytes, bool check = true);   // contents 0xCD, nothing defined
+  void reset(uint32_t bytes, bool check = true);  // contents 0xCD, nothing defined
   uint32_t bytes() const { return static_cast<uint32_t>(data_.size()); }
   uint8_t* data() { return data_.data(); }
 
-  // Call before the bytes change, with the addresses (all inside) of the lanes that take part. The operation is the
-  // next one that the wave issues.
-  void check(Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes, const uint32_t* addresses,
-             unsigned bytes);
+  // Call before the bytes change, with the addresses (all inside) of the lanes that take part. The operation
+  // is the next one that the wave issues.
+  void check(Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes,
+             const uint32_t* addresses, unsigned bytes);
   // Call when the bytes are written: tells double writes of one value from clashes.
   void written(Wave& wave, const Instruction& instruction) {
     if (!double_writes_.empty()) report_double_writes(wave, instruction);
@@ -65,8 +66,10 @@ class Lds {
   template <unsigned kDwords>
   void check_reads(Wave& wave, const Instruction& instruction, uint64_t lanes, const uint32_t* at);
   template <unsigned kDwords>
-  void check_writes(Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes, const uint32_t* at);
-  void check_bytes(Wave& wave, const Instruction& instruction, LdsAccess access, uint32_t dword, unsigned mask);
+  void check_writes(Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes,
+                    const uint32_t* at);
+  void check_bytes(Wave& wave, const Instruction& instruction, LdsAccess access, uint32_t dword,
+                   unsigned mask);
   void check_read(Wave& wave, const Instruction& instruction, State& state, uint32_t dword);
   void check_write(Wave& wave, const Instruction& instruction, LdsAccess access, State state, Readers readers,
                    uint32_t dword);
@@ -75,11 +78,13 @@ class Lds {
   bool is_settled(State state) const;
   Bytes& split(uint32_t dword);
   void join(uint32_t dword, Bytes& bytes);
-  void note(const Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes, const uint32_t* at,
-            unsigned bytes);
+  void note(const Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes,
+            const uint32_t* at, unsigned bytes);
   void happens_again(const Record& record, int wave);
-  void report(Wave& wave, Rule rule, const Instruction& instruction, uint32_t dword, const std::string& message);
-  void report_unordered(Wave& wave, const Instruction& instruction, const char* verb, State state, uint32_t dword);
+  void report(Wave& wave, Rule rule, const Instruction& instruction, uint32_t dword,
+              const std::string& message);
+  void report_unordered(Wave& wave, const Instruction& instruction, const char* verb, State state,
+                        uint32_t dword, bool dma_twice = false);
   void report_double_writes(Wave& wave, const Instruction& instruction);
 
   std::vector<uint8_t> data_;
@@ -89,11 +94,12 @@ class Lds {
   std::vector<Readers> readers_;
   std::vector<Bytes> split_;
   std::vector<uint32_t> free_;
-  std::vector<Record> records_;         // kRecords per wave
+  std::vector<Record> records_;  // kRecords per wave
   uint32_t recorded_[kWaves];
   std::vector<DoubleWrite> double_writes_;
-  uint32_t reported_ = 0;               // rules, by the check that runs: one finding of a kind says enough
-  // At the last barrier: how far the LDS and the vector memory queue of each wave had returned, and been issued.
+  uint32_t reported_ = 0;  // rules, by the check that runs: one finding of a kind says enough
+  // At the last barrier: how far the LDS and the vector memory queue of each wave had returned, and been
+  // issued.
   uint32_t returned_[kWaves][2], issued_[kWaves][2];
 };
 

@@ -26,19 +26,21 @@ void Memory::changed() {
 uint64_t Memory::place(uint64_t bytes) {
   const uint64_t address = next_;
   if (bytes > kAddressLimit || address + bytes + kGuard > kAddressLimit)
-    throw LaunchError(format("device memory: %llu bytes do not fit below 2^48", static_cast<unsigned long long>(bytes)));
+    throw LaunchError(
+        format("device memory: %llu bytes do not fit below 2^48", static_cast<unsigned long long>(bytes)));
   next_ = round_up(address + bytes + kGuard);
   return address;
 }
 
 void Memory::insert(Allocation allocation) {
   const auto after = allocations_.lower_bound(allocation.address);
-  const bool overlaps_after = after != allocations_.end() && after->first < allocation.address + allocation.bytes;
+  const bool overlaps_after =
+      after != allocations_.end() && after->first < allocation.address + allocation.bytes;
   const bool overlaps_before = after != allocations_.begin() &&
                                std::prev(after)->first + std::prev(after)->second.bytes > allocation.address;
   if (overlaps_after || overlaps_before)
-    throw LaunchError(format("device memory: '%s' at 0x%llx overlaps another allocation", allocation.name.c_str(),
-                             static_cast<unsigned long long>(allocation.address)));
+    throw LaunchError(format("device memory: '%s' at 0x%llx overlaps another allocation",
+                             allocation.name.c_str(), static_cast<unsigned long long>(allocation.address)));
   const uint64_t address = allocation.address;
   allocations_[address] = std::move(allocation);
   changed();
@@ -151,7 +153,8 @@ std::string Memory::describe(uint64_t address) const {
     return format("'%s' (0x%llx, %llu bytes)", a.name.c_str(), at(a.address), at(a.bytes));
   };
   if (before && address < before->address + before->bytes)
-    return format("0x%llx, %llu bytes into %s", at(address), at(address - before->address), place(*before).c_str());
+    return format("0x%llx, %llu bytes into %s", at(address), at(address - before->address),
+                  place(*before).c_str());
   const uint64_t past = before ? address - (before->address + before->bytes) : ~uint64_t{0};
   const uint64_t ahead = behind ? behind->address - address : ~uint64_t{0};
   if (before && past <= ahead)

@@ -1,5 +1,5 @@
-// Device memory: a registry of allocations below 2^48. Every access is looked up; one outside all allocations is an
-// error that names the nearest. The bytes live in host memory that an allocation owns or borrows.
+// Device memory: a registry of allocations below 2^48. Every access is looked up; one outside all allocations
+// is an error that names the nearest. The bytes live in host memory that an allocation owns or borrows.
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,8 @@ class Memory {
 
   // The allocation that holds all of [address, address + bytes), or nullptr.
   const Allocation* find(uint64_t address, uint64_t bytes) const;
-  // The same for kernels, without a lock as long as allocations do not change. `begin > end` when there is none.
+  // The same for kernels, without a lock as long as allocations do not change. `begin > end` when there is
+  // none.
   Span span(uint64_t address, uint64_t bytes) const;
   // Host pointer for an access of the whole range. Throws LaunchError naming the nearest allocation.
   uint8_t* at(uint64_t address, uint64_t bytes, bool write, const char* what) const;

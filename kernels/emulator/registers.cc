@@ -5,18 +5,22 @@
 namespace zyfa::emulator {
 namespace {
 
-std::string vgpr_name(unsigned reg) {
-  return reg < kAgpr ? format("v%u", reg) : format("a%u", reg - kAgpr);
-}
+std::string vgpr_name(unsigned reg) { return reg < kAgpr ? format("v%u", reg) : format("a%u", reg - kAgpr); }
 
 std::string sgpr_name(unsigned reg) {
   switch (reg) {
-    case kVcc: return "vcc_lo";
-    case kVcc + 1: return "vcc_hi";
-    case kM0: return "m0";
-    case kExec: return "exec_lo";
-    case kExec + 1: return "exec_hi";
-    default: return format("s%u", reg);
+    case kVcc:
+      return "vcc_lo";
+    case kVcc + 1:
+      return "vcc_hi";
+    case kM0:
+      return "m0";
+    case kExec:
+      return "exec_lo";
+    case kExec + 1:
+      return "exec_hi";
+    default:
+      return format("s%u", reg);
   }
 }
 
@@ -32,16 +36,25 @@ std::string place(const Wave& wave, uint64_t address) {
   return format("+0x%llx", static_cast<unsigned long long>(address - wave.group->launch->entry));
 }
 
+bool in_use(const Wave& wave, unsigned reg) {
+  return wave.vgpr_defined[reg] != 0 || wave.counters.vgpr_pending(reg) != 0;
+}
+
+// One file holds both kinds, accumulation registers from accum_offset on. v[accum_offset] and higher are the same
+// registers by another name (AMD's BF16 attention kernels use them so, with no accumulation register in sight); a kernel
+// that uses both names of one register would need them to share a value, which the emulator does not do.
 void check_allocated(const Wave& wave, unsigned reg) {
   const Launch& launch = *wave.group->launch;
   const bool accumulation = reg >= kAgpr;
-  const unsigned limit = !accumulation                         ? launch.accum_offset
-                         : launch.vgprs > launch.accum_offset ? launch.vgprs - launch.accum_offset
-                                                              : 0;
-  if ((accumulation ? reg - kAgpr : reg) >= limit)
-    throw LaunchError(format("%s is beyond the kernel's allocation of %u %s registers (%u in all, accum_offset %u)",
-                             vgpr_name(reg).c_str(), limit, accumulation ? "accumulation" : "vector", launch.vgprs,
-                             launch.accum_offset));
+  const unsigned number = accumulation ? reg - kAgpr + launch.accum_offset : reg;
+  if (number >= launch.vgprs)
+    throw LaunchError(format("%s is beyond the kernel's allocation of %u vector registers (accum_offset %u)",
+                             vgpr_name(reg).c_str(), launch.vgprs, launch.accum_offset));
+  if (number < launch.accum_offset || number >= kAgpr) return;
+  const unsigned other = accumulation ? number : kAgpr + reg - launch.accum_offset;
+  if (in_use(wave, other))
+    throw LaunchError(format("%s and %s are one register (accum_offset %u): the kernel uses both names",
+                             vgpr_name(reg).c_str(), vgpr_name(other).c_str(), launch.accum_offset));
 }
 
 // In the order in which loads return, a later load of the same queue may replace what an earlier one brings.
@@ -56,17 +69,19 @@ void report_late(Wave& wave, const Instruction& instruction, unsigned reg, const
   const char* counter = queue == Counters::Queue::lds    ? "lgkmcnt"
                         : queue == Counters::Queue::flat ? "vmcnt(0) and lgkmcnt(0)"
                                                          : "vmcnt";
-  wave.report(Rule::G17, instruction,
-              format("%s is %s while the load at %s is on its way: no s_waitcnt %s covers it", vgpr_name(reg).c_str(),
-                     verb, place(wave, wave.counters.vgpr_load(reg)).c_str(), counter));
+  wave.report(
+      Rule::G17, instruction,
+      format("%s is %s while the load at %s is on its way: no s_waitcnt %s covers it", vgpr_name(reg).c_str(),
+             verb, place(wave, wave.counters.vgpr_load(reg)).c_str(), counter));
 }
 
 bool settled(const Wave& wave, unsigned reg) {
   return wave.vgpr_defined[reg] == ~uint64_t{0} && wave.counters.vgpr_pending(reg) == 0;
 }
 
-__attribute__((noinline)) void look_at_vgprs(Wave& wave, const Instruction& instruction, const Effects& effects,
-                                             const Use& use, uint64_t suspects, uint64_t lanes, bool write) {
+__attribute__((noinline)) void look_at_vgprs(Wave& wave, const Instruction& instruction,
+                                             const Effects& effects, const Use& use, uint64_t suspects,
+                                             uint64_t lanes, bool write) {
   for (; suspects != 0; suspects &= suspects - 1) {
     const unsigned reg = use.first + static_cast<unsigned>(__builtin_ctzll(suspects));
     if (settled(wave, reg)) {
@@ -75,12 +90,14 @@ __attribute__((noinline)) void look_at_vgprs(Wave& wave, const Instruction& inst
     }
     check_allocated(wave, reg);
     const bool kept = use.role == Role::merge;
-    if ((wave.counters.vgpr_pending(reg) & lanes) != 0 && !((write || kept) && follows_in_order(wave, reg, effects)))
+    if ((wave.counters.vgpr_pending(reg) & lanes) != 0 &&
+        !((write || kept) && follows_in_order(wave, reg, effects)))
       report_late(wave, instruction, reg, write ? "overwritten" : "read");
     if (write || kept) continue;  // the kept part of a partial write may be garbage
     if (const uint64_t missing = lanes & ~wave.vgpr_defined[reg])
-      wave.report(Rule::undefined_register, instruction,
-                  format("%s was never written in lane %d", vgpr_name(reg).c_str(), __builtin_ctzll(missing)));
+      wave.report(
+          Rule::undefined_register, instruction,
+          format("%s was never written in lane %d", vgpr_name(reg).c_str(), __builtin_ctzll(missing)));
   }
 }
 
@@ -98,7 +115,8 @@ __attribute__((noinline)) void look_at_sgprs(Wave& wave, const Instruction& inst
       wave.sgpr_look[reg >> 6] &= ~(uint64_t{1} << (reg & 63));
     }
     if (!write && !wave.sgpr_defined[reg])
-      wave.report(Rule::undefined_register, instruction, format("%s was never written", sgpr_name(reg).c_str()));
+      wave.report(Rule::undefined_register, instruction,
+                  format("%s was never written", sgpr_name(reg).c_str()));
   }
 }
 
@@ -122,7 +140,8 @@ void check_registers(Wave& wave, const Instruction& instruction, const Effects& 
 
 void mark_written(Wave& wave, const Effects& effects, uint64_t lanes) {
   for (const Use& use : effects.vgpr_writes)
-    for (unsigned reg = use.first; reg < unsigned{use.first} + use.count; ++reg) wave.vgpr_defined[reg] |= lanes;
+    for (unsigned reg = use.first; reg < unsigned{use.first} + use.count; ++reg)
+      wave.vgpr_defined[reg] |= lanes;
   for (const Use& use : effects.sgpr_writes)
     for (unsigned reg = use.first; reg < unsigned{use.first} + use.count; ++reg) wave.sgpr_defined[reg] = 1;
 }

@@ -5,7 +5,8 @@
 
 namespace zyfa::emulator {
 
-// Reports reads of undefined registers, and reads or writes of registers whose load is not covered by an s_waitcnt yet.
+// Reports reads of undefined registers, and reads or writes of registers whose load is not covered by an
+// s_waitcnt yet.
 void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects);
 // After the instruction ran: `lanes` of its VGPR results and all SGPR results are defined.
 void mark_written(Wave& wave, const Effects& effects, uint64_t lanes);

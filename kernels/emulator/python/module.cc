@@ -146,6 +146,12 @@ Accumulation accumulation_named(const std::string& name) {
   throw nb::value_error(("accumulation: expected exact, sequential or pairwise, got '" + name + "'").c_str());
 }
 
+ByteRounding byte_rounding_named(const std::string& name) {
+  if (name == "nearest_even") return ByteRounding::nearest_even;
+  if (name == "truncate") return ByteRounding::truncate;
+  throw nb::value_error(("byte_rounding: expected nearest_even or truncate, got '" + name + "'").c_str());
+}
+
 // One device: its memory and the modules loaded into it.
 class Device {
  public:
@@ -166,7 +172,7 @@ class Device {
 
   nb::dict launch(size_t module, const std::string& kernel, std::array<uint32_t, 3> grid, std::array<uint32_t, 3> block,
                   const nb::bytes& kernarg, uint32_t dynamic_lds, bool check, uint64_t order_seed,
-                  uint64_t max_instructions, unsigned threads, const std::string& accumulation,
+                  uint64_t max_instructions, unsigned threads, const std::string& accumulation, const std::string& byte_rounding,
                   std::optional<nb::dict> timing) {
     LaunchRequest request;
     request.kernel = kernel;
@@ -179,6 +185,7 @@ class Device {
     request.options.max_instructions = max_instructions;
     request.options.threads = threads;
     request.options.accumulation = accumulation_named(accumulation);
+    request.options.byte_rounding = byte_rounding_named(byte_rounding);
     timing::TimedLaunch timed;
     LaunchSummary& summary = timed.summary;
     const timing::Request timing_options = timing ? timing_request(*timing) : timing::Request();
@@ -217,6 +224,14 @@ NB_MODULE(_native, m) {
     for (const Kernel& k : CodeObject::parse(to_vector(file)).kernels) made.append(to_dict(k));
     return made;
   });
+  // The machine code of a code object: its executable segment.
+  m.def("code_of", [](const nb::bytes& file) {
+    const CodeObject object = CodeObject::parse(to_vector(file));
+    nb::list made;
+    for (const Segment& s : object.segments)
+      if (s.executable && s.file_bytes > 0) made.append(nb::bytes(object.file.data() + s.file_offset, s.file_bytes));
+    return made;
+  }, "file"_a);
   // (size, text) of the instruction at the beginning of the bytes.
   m.def("decode", [](const nb::bytes& code, uint64_t address) {
     const Instruction one = decode(reinterpret_cast<const uint8_t*>(code.c_str()), code.size(), address);
@@ -240,6 +255,20 @@ NB_MODULE(_native, m) {
     return made;
   });
 
+  // Names in the tables that no handler runs.
+  m.def("unimplemented", [] {
+    nb::list made;
+    for (int op = 0; op < static_cast<int>(Op::count); ++op) {
+      Instruction one;
+      one.op = static_cast<Op>(op);
+      one.info = &info(one.op);
+      bool found = false;
+      for (const auto find : {scalar_handler, vector_handler, matrix_handler, memory_handler}) found |= find(one) != nullptr;
+      if (!found) made.append(one.info->name);
+    }
+    return made;
+  });
+
   nb::class_<Device>(m, "Device")
       .def(nb::init<>())
       .def("load", &Device::load)
@@ -248,7 +277,7 @@ NB_MODULE(_native, m) {
       .def("free", &Device::free)
       .def("launch", &Device::launch, "module"_a, "kernel"_a, "grid"_a, "block"_a, "kernarg"_a, "dynamic_lds"_a = 0,
            "check"_a = true, "order_seed"_a = 0, "max_instructions"_a = 200'000'000, "threads"_a = 1,
-           "accumulation"_a = "exact", "timing"_a = nb::none());
+           "accumulation"_a = "exact", "byte_rounding"_a = "nearest_even", "timing"_a = nb::none());
   bind_listing(m);
   bind_timing(m);
 }

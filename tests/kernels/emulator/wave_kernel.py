@@ -26,6 +26,7 @@ FOOTER = """
 .p2align 6
 .amdhsa_kernel kernel
   .amdhsa_group_segment_fixed_size {lds}
+  .amdhsa_private_segment_fixed_size {private}
   .amdhsa_kernarg_size {kernarg}
   .amdhsa_user_sgpr_count 2
   .amdhsa_user_sgpr_kernarg_segment_ptr 1
@@ -50,7 +51,7 @@ amdhsa.kernels:
     .kernarg_segment_size: {kernarg}
     .kernarg_segment_align: 8
     .group_segment_fixed_size: {lds}
-    .private_segment_fixed_size: 0
+    .private_segment_fixed_size: {private}
     .wavefront_size: 64
     .sgpr_count: 96
     .vgpr_count: {vgprs}
@@ -67,6 +68,7 @@ def kernel_text(
     *,
     pointers: int = 2,
     lds: int = 0,
+    private: int = 0,
     vgprs: int = 512,
     accum: int = 256,
     denorm32: int = 3,
@@ -79,7 +81,7 @@ def kernel_text(
         for i in range(pointers)
     )
     footer = FOOTER.format(
-        lds=lds, kernarg=8 * pointers, vgprs=vgprs, accum=accum, denorm32=denorm32, denorm16=denorm16,
+        lds=lds, private=private, kernarg=8 * pointers, vgprs=vgprs, accum=accum, denorm32=denorm32, denorm16=denorm16,
         overflow=overflow, args=args or "      []",
     )  # fmt: skip
     return HEADER + body + footer
