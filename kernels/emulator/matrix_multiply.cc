@@ -178,6 +178,52 @@ ZYFA_INLINE void round_row(const MatrixBlock& block, const Doubt& doubt, int i, 
     if (unsure[j] > 0) d[j] = exact_element(block, i, j, addend[j], saturate);
 }
 
+// ---- the other orders of summation -----------------------------------------------------------------------
+
+// Numbers that are floats, kept as doubles.
+template <int kSize>
+ZYFA_INLINE void round_to_float(double* values, bool saturate) {
+  if (saturate)
+    for (int j = 0; j < kSize; ++j) values[j] = to_float(values[j], true);
+  else
+    for (int j = 0; j < kSize; ++j) values[j] = static_cast<float>(values[j]);
+}
+
+template <int kSize>
+ZYFA_INLINE void sequential_row(const MatrixBlock& block, int i, const float* c, float* d, bool saturate) {
+  double sum[kSize];
+  for (int j = 0; j < kSize; ++j) sum[j] = c[j];
+  for (int t = 0; t < block.terms; ++t) {
+    const double a = block.a[t][i];
+    const double* b = block.b[block.row(t, i)];
+    for (int j = 0; j < kSize; ++j) sum[j] = add_to_odd(a * b[j], sum[j]);
+    round_to_float<kSize>(sum, saturate);
+  }
+  for (int j = 0; j < kSize; ++j) d[j] = static_cast<float>(sum[j]);
+}
+
+template <int kSize>
+ZYFA_INLINE void pairwise_row(const MatrixBlock& block, int i, const float* c, float* d, bool saturate) {
+  double tree[kMaxTerms][kSize];
+  for (int t = 0; t < block.terms; ++t) {
+    const double a = block.a[t][i];
+    const double* b = block.b[block.row(t, i)];
+    for (int j = 0; j < kSize; ++j) tree[t][j] = a * b[j];
+    round_to_float<kSize>(tree[t], saturate);
+  }
+  // Two floats added in double and rounded to float: as if rounded once (53 bits are more than 2 * 24 + 1).
+  for (int width = block.terms; width > 1; width /= 2)
+    for (int t = 0; t < width / 2; ++t) {
+      for (int j = 0; j < kSize; ++j) tree[t][j] = tree[2 * t][j] + tree[2 * t + 1][j];
+      round_to_float<kSize>(tree[t], saturate);
+    }
+  for (int j = 0; j < kSize; ++j) tree[0][j] += c[j];
+  round_to_float<kSize>(tree[0], saturate);
+  for (int j = 0; j < kSize; ++j) d[j] = static_cast<float>(tree[0][j]);
+}
+
+// ---- which sums are exact --------------------------------------------------------------------------------
+
 ZYFA_INLINE int bits_of(int n) { return n <= 1 ? 0 : 32 - __builtin_clz(static_cast<uint32_t>(n - 1)); }
 
 // How far the exponents of one row's (column's) scales lie apart at most. NaN does not count: its row is all
@@ -272,9 +318,9 @@ ZYFA_INLINE void multiply_block(const MatrixJob& job, const MatrixBlock& block, 
     if (exact)
       round_row<kSize>(block, doubt, i, sums[i], c, d, job.saturate);
     else if (job.accumulation == Accumulation::sequential)
-      sequential_row(block, i, c, d, job.saturate);
+      sequential_row<kSize>(block, i, c, d, job.saturate);
     else
-      pairwise_row(block, i, c, d, job.saturate);
+      pairwise_row<kSize>(block, i, c, d, job.saturate);
     for (int j = 0; j < kSize; ++j) d[j] = d[j] == d[j] ? d[j] : std::numeric_limits<float>::quiet_NaN();
     std::memcpy(result, d, sizeof(float) * kSize);
   }
