@@ -30,6 +30,7 @@ constexpr uint32_t kWaveLanes = 64;
 __device__ uint32_t thread() { return __builtin_amdgcn_workitem_id_x(); }
 __device__ uint32_t block() { return __builtin_amdgcn_workgroup_id_x(); }
 __device__ uint32_t block_y() { return __builtin_amdgcn_workgroup_id_y(); }
+__device__ uint32_t block_z() { return __builtin_amdgcn_workgroup_id_z(); }
 __device__ uint32_t block_items() { return __builtin_amdgcn_workgroup_size_x(); }
 __device__ uint32_t lane() { return thread() % kWaveLanes; }
 // The same in all lanes, and the compiler may know it.

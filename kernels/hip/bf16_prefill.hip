@@ -1,0 +1,289 @@
+// BF16 prefill attention: docs/numerics.md, "precision = fp32 and bf16". Arguments: prefill_arguments.hpp.
+//
+// A wave owns 32 query rows, a workgroup 8 waves (4 for head dim 256) that share tiles of 64 keys. S^T = K·Q^T puts a
+// query row's scores into lanes l and l + 32, so that softmax needs one exchange per tile, and P^T is an operand of
+// O^T = V^T·P^T as it stands. While a tile is multiplied, the next one is on its way to the other LDS stage.
+#include "prefill_arguments.hpp"
+#include "score.hpp"
+#include "tile.hpp"
+#include "value_nonfinite.hpp"
+#include "visibility.hpp"
+
+using namespace zyfa;
+
+namespace {
+
+constexpr uint32_t kHalfSteps = 4;  // matrix instructions along the 64 keys of a tile
+
+// Where this workgroup and wave are.
+struct Place {
+  uint32_t batch, head, kv_head, block_row, first_row, last_row, row;
+  bool has_rows;
+};
+template <uint32_t kWaves>
+__device__ Place place(const Bf16PrefillArguments& a) {
+  constexpr uint32_t kRows = kWaves * kPrefillWaveRows;
+  Place p;
+  p.head = block_y();
+  p.batch = block_z();
+  p.kv_head = a.group_reciprocal == 0 ? p.head : (uint64_t{p.head} * a.group_reciprocal) >> 32;
+  // Causal blocks see more keys the later they are: the longest start first.
+  const uint32_t blocks = (a.queries - 1) / kRows;
+  p.block_row = (a.causal != 0 ? blocks - block() : block()) * kRows;
+  p.first_row = p.block_row + wave() * kPrefillWaveRows;
+  p.has_rows = p.first_row < a.queries;
+  const uint32_t end = p.first_row + kPrefillWaveRows;
+  p.last_row = (end < a.queries ? end : a.queries) - 1;
+  // Lanes without a row of their own repeat the last one.
+  const uint32_t row = p.first_row + lane() % 32;
+  p.row = row < a.queries ? row : a.queries - 1;
+  return p;
+}
+
+// Running softmax of a query row; lanes l and l + 32 share the maximum, each sums its own keys.
+template <uint32_t kValueDim>
+struct Result {
+  float max = -kInfinity, sum = 0.0f;
+  floatx16 o[Tile<kValueDim>::kBlocks] = {};
+};
+
+template <uint32_t kDim>
+__device__ void load_query(const Bf16PrefillArguments& a, const Place& p, bf16x8 (&q)[Tile<kDim>::kSteps]) {
+  const auto* row = static_cast<const uint8_t*>(a.query) + p.batch * a.q_batch + p.head * a.q_head +
+                    uint64_t{p.row} * a.q_row + lane() / 32 * kChunkBytes;
+#pragma unroll
+  for (uint32_t step = 0; step < Tile<kDim>::kSteps; ++step)
+    q[step] = *reinterpret_cast<const bf16x8*>(row + step * 2 * kChunkBytes);
+}
+
+template <uint32_t kDim>
+__device__ void multiply_keys(lds_ptr<const uint8_t> keys, const bf16x8 (&q)[Tile<kDim>::kSteps], floatx16 (&s)[2]) {
+#pragma unroll
+  for (uint32_t step = 0; step < Tile<kDim>::kSteps; ++step) {
+#pragma unroll
+    for (uint32_t half = 0; half < 2; ++half)
+      s[half] = multiply(key_operand<kDim>(keys, half, step), q[step], s[half]);
+  }
+}
+
+template <uint32_t kDim>
+__device__ void multiply_values(lds_ptr<const uint8_t> values, const bf16x8 (&p)[kHalfSteps],
+                                floatx16 (&o)[Tile<kDim>::kBlocks]) {
+#pragma unroll
+  for (uint32_t step = 0; step < kHalfSteps; ++step) {
+#pragma unroll
+    for (uint32_t block = 0; block < Tile<kDim>::kBlocks; ++block)
+      o[block] = multiply(value_operand<kDim>(values, block, step), p[step], o[block]);
+  }
+}
+
+// New maximum, rescaled result, and the probabilities rounded to bfloat16.
+template <uint32_t kValueDim>
+__device__ void softmax(float factor, floatx16 (&s)[2], Result<kValueDim>& result, bf16x8 (&p)[kHalfSteps]) {
+  float top = s[0][0];
+#pragma unroll
+  for (uint32_t i = 1; i < kHeld; ++i) top = maximum(top, s[i / 16][i % 16]);
+  const floatx2 halves = both_halves(top);
+  top = maximum(maximum(halves[0], halves[1]), result.max);
+
+  const float anchor = top == -kInfinity ? 0.0f : top;
+  if (any(!(top == result.max))) {
+    const float keep = exp2((result.max - anchor) * factor);
+    result.sum *= keep;
+#pragma unroll
+    for (uint32_t block = 0; block < Tile<kValueDim>::kBlocks; ++block) result.o[block] *= keep;
+    result.max = top;
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < kHeld; i += 2) {
+    const float a = exp2((s[i / 16][i % 16] - anchor) * factor);
+    const float b = exp2((s[i / 16][i % 16 + 1] - anchor) * factor);
+    const bf16x2 pair = to_bf16(a, b);
+    result.sum = add_pair(pair, result.sum);
+    p[i / 8][i % 8] = pair[0];
+    p[i / 8][i % 8 + 1] = pair[1];
+  }
+}
+
+// What a tile's worth of work needs besides the tile.
+template <uint32_t kDim>
+struct Work {
+  const Bf16PrefillArguments& a;
+  ScoreScale scale;
+  BiasRow bias;
+  Limits wave;
+  KeyRange row;
+  bf16x8 q[Tile<kDim>::kSteps];
+};
+
+template <uint32_t kDim, uint32_t kValueDim>
+__device__ void attend(const Work<kDim>& work, lds_ptr<const uint8_t> keys, lds_ptr<const uint8_t> values,
+                       uint32_t tile, uint64_t unmasked, Result<kValueDim>& result) {
+  floatx16 s[2] = {};
+  multiply_keys<kDim>(keys, work.q, s);
+
+  bool masked = !covers(work.wave.all, tile) || unmasked != ~uint64_t{0} || work.a.bias != nullptr;
+  Seen seen(~uint64_t{0});
+  if (masked) seen = Seen(range_bits(work.row, tile) & unmasked);
+  if (work.scale.finished) finish_scores(work.a, work.bias, tile, s, seen);
+  if (masked) {
+#pragma unroll
+    for (uint32_t i = 0; i < kHeld; ++i) s[i / 16][i % 16] = seen.has(i) ? s[i / 16][i % 16] : -kInfinity;
+  }
+
+  bf16x8 p[kHalfSteps];
+  softmax(work.scale.factor, s, result, p);
+  if (masked && has_nonfinite<kValueDim>(values))
+    multiply_nonfinite<kValueDim>(values, p, seen, result.o);
+  else
+    multiply_values<kValueDim>(values, p, result.o);
+}
+
+// 32 dims of a row, the same ones in all lanes: 2 r + 4 (l / 32) + r % 4 of them are register r's. Lanes exchange
+// halves, so that each writes 16 consecutive bytes at a time.
+template <typename Out, typename Convert>
+__device__ void store_halves(uint8_t* to, const floatx16& o, Convert convert) {
+#pragma unroll
+  for (uint32_t r = 0; r < 16; r += 8) {
+    uint32_t low[2], high[2];
+    for (uint32_t i = 0; i < 2; ++i) {
+      low[i] = __builtin_bit_cast(uint32_t, convert(o[r + 2 * i], o[r + 2 * i + 1]));
+      high[i] = __builtin_bit_cast(uint32_t, convert(o[r + 4 + 2 * i], o[r + 5 + 2 * i]));
+    }
+    const uint32x2 first = swap_halves(low[0], high[0]), second = swap_halves(low[1], high[1]);
+    const uint32x4 data = {first[0], second[0], first[1], second[1]};
+    *reinterpret_cast<uint32x4*>(to + (2 * r + lane() / 32 * 8) * sizeof(Out)) = data;
+  }
+}
+__device__ void store_floats(uint8_t* to, const floatx16& o) {
+#pragma unroll
+  for (uint32_t r = 0; r < 16; r += 4) {
+    const floatx4 data = {o[r], o[r + 1], o[r + 2], o[r + 3]};
+    *reinterpret_cast<floatx4*>(to + (2 * r + lane() / 32 * 4) * sizeof(float)) = data;
+  }
+}
+template <uint32_t kDim>
+__device__ void store(uint8_t* row, OutputType type, const floatx16 (&o)[Tile<kDim>::kBlocks]) {
+#pragma unroll
+  for (uint32_t block = 0; block < Tile<kDim>::kBlocks; ++block) {
+    if (type == OutputType::f32)
+      store_floats(row + block * 32 * sizeof(float), o[block]);
+    else if (type == OutputType::f16)
+      store_halves<half>(row + block * 32 * sizeof(half), o[block], to_half);
+    else
+      store_halves<bf16>(row + block * 32 * sizeof(bf16), o[block], to_bf16);
+  }
+}
+
+// Division by the row sum, output and log-sum-exp.
+template <uint32_t kValueDim>
+__device__ void write(const Bf16PrefillArguments& a, const Place& p, const ScoreScale& scale,
+                      Result<kValueDim>& result) {
+  const floatx2 sums = both_halves(result.sum);
+  const float sum = sums[0] + sums[1];
+  const bool nothing = result.max == -kInfinity;
+  float total = sum;
+  if (a.sinks != nullptr) total += exp2(a.sinks[p.head] * kLog2E - result.max * scale.factor);
+  const float factor = nothing ? 0.0f : reciprocal(total);
+#pragma unroll
+  for (uint32_t block = 0; block < Tile<kValueDim>::kBlocks; ++block) result.o[block] *= factor;
+
+  const bool own = p.first_row + lane() % 32 < a.queries;
+  auto* row = static_cast<uint8_t*>(a.output) + p.batch * a.o_batch + p.head * a.o_head + uint64_t{p.row} * a.o_row;
+  // Lanes exchange halves: the condition is the same in both.
+  if (!own) return;
+  store<kValueDim>(row, a.output_type, result.o);
+  if (a.lse != nullptr && lane() < 32) {
+    auto* lse = reinterpret_cast<uint8_t*>(a.lse) + p.batch * a.lse_batch + p.head * a.lse_head;
+    reinterpret_cast<float*>(lse)[p.row] =
+        nothing ? -kInfinity : result.max * scale.natural + kLn2 * log2(sum);
+  }
+}
+
+// The mask byte of this lane's key; the tile's 64 make a bit each.
+__device__ uint32_t mask_byte(const Bf16PrefillArguments& a, const Place& p, uint32_t tile) {
+  if (a.key_mask == nullptr) return 1;
+  const uint32_t key = tile * kTileKeys + lane(), last = a.keys - 1;
+  const auto* bytes = static_cast<const uint8_t*>(a.key_mask) + p.batch * a.mask_batch;
+  return bytes[key < last ? key : last];
+}
+
+template <uint32_t kDim, uint32_t kValueDim, uint32_t kWaves>
+__device__ void prefill(const Bf16PrefillArguments& a) {
+  __shared__ uint8_t keys_even[Tile<kDim>::kBytes] __attribute__((aligned(128)));
+  __shared__ uint8_t values_even[Tile<kValueDim>::kBytes] __attribute__((aligned(128)));
+  __shared__ uint8_t keys_odd[kTwoStages ? Tile<kDim>::kBytes : 16] __attribute__((aligned(128)));
+  __shared__ uint8_t values_odd[kTwoStages ? Tile<kValueDim>::kBytes : 16] __attribute__((aligned(128)));
+  struct Stage {
+    lds_ptr<uint8_t> keys, values;
+  };
+  // Stages are arrays of their own, and the loop is written out for both: clang then knows which reads the loads
+  // into LDS cannot reach, and leaves out the waits.
+  const Stage even = {(lds_ptr<uint8_t>)keys_even, (lds_ptr<uint8_t>)values_even};
+  const Stage odd = {(lds_ptr<uint8_t>)keys_odd, (lds_ptr<uint8_t>)values_odd};
+
+  const Place p = place<kWaves>(a);
+  const KeyRange batch = keys_of_batch(a, p.batch);
+  const uint32_t block_end = p.block_row + kWaves * kPrefillWaveRows;
+  const Limits block_limits =
+      limits_of_rows(a, batch, p.block_row, (block_end < a.queries ? block_end : a.queries) - 1);
+  const bool empty = block_limits.any.first >= block_limits.any.end;
+  const uint32_t first = block_limits.any.first / kTileKeys;
+  const uint32_t end = empty ? first : (block_limits.any.end + kTileKeys - 1) / kTileKeys;
+
+  const auto rows = [&](const void* base, long long by_batch, long long by_head, uint32_t pitch) {
+    return Rows{static_cast<const uint8_t*>(base) + p.batch * by_batch + p.kv_head * by_head, pitch, a.keys};
+  };
+  const Rows key_rows = rows(a.key, a.k_batch, a.k_head, a.k_row);
+  const Rows value_rows = rows(a.value, a.v_batch, a.v_head, a.v_row);
+  const auto fetch = [&](uint32_t tile, const Stage& to) {
+    fetch_keys<kDim, kWaves>(key_rows, tile, to.keys);
+    fetch_values<kValueDim, kWaves>(value_rows, tile, to.values);
+  };
+  const auto arrive = [] {
+    wait_for_loads();
+    barrier();
+  };
+
+  Work<kDim> work = {a, score_scale(a), bias_row(a, p.batch, p.head, p.row), {}, keys_of_row(a, batch, p.row), {}};
+  if (p.has_rows) work.wave = limits_of_rows(a, batch, p.first_row, p.last_row);
+  load_query<kDim>(a, p, work.q);
+  Result<kValueDim> result;
+
+  uint32_t mask = 1;
+  if (first < end) {
+    mask = mask_byte(a, p, first);
+    fetch(first, even);
+    arrive();
+  }
+  const auto step = [&](uint32_t tile, const Stage& here, const Stage& next) {
+    const uint64_t unmasked = __builtin_amdgcn_ballot_w64(mask != 0);
+    if (tile + 1 < end) {
+      mask = mask_byte(a, p, tile + 1);
+      if (kTwoStages) fetch(tile + 1, next);
+    }
+    if (touches(work.wave.any, tile)) attend<kDim, kValueDim>(work, here.keys, here.values, tile, unmasked, result);
+    arrive();
+    if (!kTwoStages && tile + 1 < end) {
+      fetch(tile + 1, here);
+      arrive();
+    }
+  };
+  for (uint32_t tile = first; tile < end; tile += 2) {
+    step(tile, even, odd);
+    if (tile + 1 < end) step(tile + 1, kTwoStages ? odd : even, even);
+  }
+  if (p.has_rows) write<kValueDim>(a, p, work.scale, result);
+}
+
+}  // namespace
+
+#define ZYFA_BF16_PREFILL(name, dim, value_dim, waves)                                                \
+  __global__ __launch_bounds__(waves * kWaveLanes) void bf16_prefill_##name(Bf16PrefillArguments a) { \
+    prefill<dim, value_dim, waves>(a);                                                                \
+  }
+
+ZYFA_BF16_PREFILL(d64, 64, 64, kPrefillWaves)
+ZYFA_BF16_PREFILL(d128, 128, 128, kPrefillWaves)
+ZYFA_BF16_PREFILL(d192_v128, 192, 128, kPrefillWaves)
+ZYFA_BF16_PREFILL(d256, 256, 256, kPrefillWaves / 2)
