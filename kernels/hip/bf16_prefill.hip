@@ -1,6 +1,6 @@
 // BF16 prefill attention: docs/numerics.md, "precision = fp32 and bf16". Arguments: prefill_arguments.hpp.
 //
-// A wave owns 32 query rows, a workgroup 8 waves (4 for head dim 256) that share tiles of 64 keys. S^T = K·Q^T puts a
+// A wave owns 32 query rows, a workgroup 8 or 4 waves that share tiles of 64 keys. S^T = K·Q^T puts a
 // query row's scores into lanes l and l + 32, so that softmax needs one exchange per tile, and P^T is an operand of
 // O^T = V^T·P^T as it stands. While a tile is multiplied, the next one is on its way to the other LDS stage.
 #include "prefill_arguments.hpp"
@@ -56,50 +56,39 @@ __device__ void load_query(const Bf16PrefillArguments& a, const Place& p, bf16x8
     q[step] = *reinterpret_cast<const bf16x8*>(row + step * 2 * kChunkBytes);
 }
 
-template <uint32_t kDim>
-__device__ void multiply_keys(lds_ptr<const uint8_t> keys, const bf16x8 (&q)[Tile<kDim>::kSteps], floatx16 (&s)[2]) {
-#pragma unroll
-  for (uint32_t step = 0; step < Tile<kDim>::kSteps; ++step) {
-#pragma unroll
-    for (uint32_t half = 0; half < 2; ++half)
-      s[half] = multiply(key_operand<kDim>(keys, half, step), q[step], s[half]);
-  }
-}
-
-template <uint32_t kDim>
-__device__ void multiply_values(lds_ptr<const uint8_t> values, const bf16x8 (&p)[kHalfSteps],
-                                floatx16 (&o)[Tile<kDim>::kBlocks]) {
-#pragma unroll
-  for (uint32_t step = 0; step < kHalfSteps; ++step) {
-#pragma unroll
-    for (uint32_t block = 0; block < Tile<kDim>::kBlocks; ++block)
-      o[block] = multiply(value_operand<kDim>(values, block, step), p[step], o[block]);
-  }
-}
-
-// New maximum, rescaled result, and the probabilities rounded to bfloat16.
-template <uint32_t kValueDim>
-__device__ void softmax(float factor, floatx16 (&s)[2], Result<kValueDim>& result, bf16x8 (&p)[kHalfSteps]) {
+// The largest score of each row; the same in lanes l and l + 32.
+__device__ float row_maximum(const floatx16 (&s)[2]) {
   float top = s[0][0];
 #pragma unroll
   for (uint32_t i = 1; i < kHeld; ++i) top = maximum(top, s[i / 16][i % 16]);
   const floatx2 halves = both_halves(top);
-  top = maximum(maximum(halves[0], halves[1]), result.max);
+  return maximum(halves[0], halves[1]);
+}
 
+// New maximum and a result to its measure. Returns what to subtract from scores.
+template <uint32_t kValueDim>
+__device__ float rescale(float tile_max, float factor, Result<kValueDim>& result) {
+  const float top = maximum(tile_max, result.max);
   const float anchor = top == -kInfinity ? 0.0f : top;
   if (any(!(top == result.max))) {
-    const float keep = exp2((result.max - anchor) * factor);
-    result.sum *= keep;
+    const float kept = exp2((result.max - anchor) * factor);
+    result.sum *= kept;
 #pragma unroll
-    for (uint32_t block = 0; block < Tile<kValueDim>::kBlocks; ++block) result.o[block] *= keep;
+    for (uint32_t block = 0; block < Tile<kValueDim>::kBlocks; ++block) result.o[block] *= kept;
     result.max = top;
   }
+  return anchor;
+}
+
+// Rounded to bfloat16, and their sum.
+__device__ void probabilities(const floatx16 (&s)[2], float anchor, float factor, bf16x8 (&p)[kHalfSteps],
+                              float& sum) {
 #pragma unroll
   for (uint32_t i = 0; i < kHeld; i += 2) {
     const float a = exp2((s[i / 16][i % 16] - anchor) * factor);
     const float b = exp2((s[i / 16][i % 16 + 1] - anchor) * factor);
     const bf16x2 pair = to_bf16(a, b);
-    result.sum = add_pair(pair, result.sum);
+    sum = add_pair(pair, sum);
     p[i / 8][i % 8] = pair[0];
     p[i / 8][i % 8 + 1] = pair[1];
   }
@@ -110,33 +99,51 @@ template <uint32_t kDim>
 struct Work {
   const Bf16PrefillArguments& a;
   ScoreScale scale;
-  BiasRow bias;
+  Bias bias;
   Limits wave;
   KeyRange row;
   bf16x8 q[Tile<kDim>::kSteps];
 };
 
-template <uint32_t kDim, uint32_t kValueDim>
-__device__ void attend(const Work<kDim>& work, lds_ptr<const uint8_t> keys, lds_ptr<const uint8_t> values,
+// Returns whether the product is wrong for want of care: V is not finite at keys that some row does not see.
+template <uint32_t kDim, uint32_t kValueDim, bool kGeneral, bool kCareful>
+__device__ bool attend(const Work<kDim>& work, lds_ptr<const uint8_t> keys, lds_ptr<const uint8_t> values,
                        uint32_t tile, uint64_t unmasked, Result<kValueDim>& result) {
+  constexpr uint32_t kBlocks = Tile<kValueDim>::kBlocks;
   floatx16 s[2] = {};
-  multiply_keys<kDim>(keys, work.q, s);
+  Operands<2 * Tile<kDim>::kSteps> key_operands;
+  const auto key = [&](uint32_t i) { return key_operand<kDim>(keys, i % 2, i / 2); };
+  key_operands.begin(key);
+  key_operands.multiply_all(
+      key, [&](uint32_t i) -> floatx16& { return s[i % 2]; }, [&](uint32_t i) { return work.q[i / 2]; });
 
-  bool masked = !covers(work.wave.all, tile) || unmasked != ~uint64_t{0} || work.a.bias != nullptr;
+  const bool masked =
+      !covers(work.wave.all, tile) || unmasked != ~uint64_t{0} || (kGeneral && work.a.bias != nullptr);
   Seen seen(~uint64_t{0});
   if (masked) seen = Seen(range_bits(work.row, tile) & unmasked);
-  if (work.scale.finished) finish_scores(work.a, work.bias, tile, s, seen);
+  if (kGeneral) finish_scores(work.a, work.bias, tile, s, seen);
   if (masked) {
 #pragma unroll
     for (uint32_t i = 0; i < kHeld; ++i) s[i / 16][i % 16] = seen.has(i) ? s[i / 16][i % 16] : -kInfinity;
   }
 
+  float top = row_maximum(s);
+  key_operands.end(top);
+  const float anchor = rescale(top, work.scale.factor, result);
   bf16x8 p[kHalfSteps];
-  softmax(work.scale.factor, s, result, p);
-  if (masked && has_nonfinite<kValueDim>(values))
+  if (kCareful) {
+    probabilities(s, anchor, work.scale.factor, p, result.sum);
     multiply_nonfinite<kValueDim>(values, p, seen, result.o);
-  else
-    multiply_values<kValueDim>(values, p, result.o);
+    return false;
+  }
+  Operands<kHalfSteps * kBlocks> value_operands;
+  const auto value = [&](uint32_t i) { return value_operand<kValueDim>(values, i % kBlocks, i / kBlocks); };
+  value_operands.begin(value);
+  probabilities(s, anchor, work.scale.factor, p, result.sum);
+  value_operands.multiply_all(
+      value, [&](uint32_t i) -> floatx16& { return result.o[i % kBlocks]; },
+      [&](uint32_t i) { return p[i / kBlocks]; });
+  return masked && has_nonfinite<kValueDim>(values);
 }
 
 // 32 dims of a row, the same ones in all lanes: 2 r + 4 (l / 32) + r % 4 of them are register r's. Lanes exchange
@@ -208,82 +215,127 @@ __device__ uint32_t mask_byte(const Bf16PrefillArguments& a, const Place& p, uin
   return bytes[key < last ? key : last];
 }
 
-template <uint32_t kDim, uint32_t kValueDim, uint32_t kWaves>
-__device__ void prefill(const Bf16PrefillArguments& a) {
-  __shared__ uint8_t keys_even[Tile<kDim>::kBytes] __attribute__((aligned(128)));
-  __shared__ uint8_t values_even[Tile<kValueDim>::kBytes] __attribute__((aligned(128)));
-  __shared__ uint8_t keys_odd[kTwoStages ? Tile<kDim>::kBytes : 16] __attribute__((aligned(128)));
-  __shared__ uint8_t values_odd[kTwoStages ? Tile<kValueDim>::kBytes : 16] __attribute__((aligned(128)));
-  struct Stage {
-    lds_ptr<uint8_t> keys, values;
-  };
-  // Stages are arrays of their own, and the loop is written out for both: clang then knows which reads the loads
-  // into LDS cannot reach, and leaves out the waits.
-  const Stage even = {(lds_ptr<uint8_t>)keys_even, (lds_ptr<uint8_t>)values_even};
-  const Stage odd = {(lds_ptr<uint8_t>)keys_odd, (lds_ptr<uint8_t>)values_odd};
+// Whether it holds in some wave of the workgroup; `flags` is LDS that nobody uses.
+template <uint32_t kWaves>
+__device__ bool in_some_wave(bool here, lds_ptr<uint32_t> flags) {
+  flags[wave()] = here;
+  barrier();
+  uint32_t all = 0;
+  for (uint32_t w = 0; w < kWaves; ++w) all |= flags[w];
+  barrier();
+  return __builtin_amdgcn_readfirstlane(all) != 0;
+}
 
-  const Place p = place<kWaves>(a);
-  const KeyRange batch = keys_of_batch(a, p.batch);
-  const uint32_t block_end = p.block_row + kWaves * kPrefillWaveRows;
-  const Limits block_limits =
-      limits_of_rows(a, batch, p.block_row, (block_end < a.queries ? block_end : a.queries) - 1);
-  const bool empty = block_limits.any.first >= block_limits.any.end;
-  const uint32_t first = block_limits.any.first / kTileKeys;
-  const uint32_t end = empty ? first : (block_limits.any.end + kTileKeys - 1) / kTileKeys;
+// The two LDS stages. Each is an array of its own, and the loop over tiles is written out for both: clang then knows
+// which reads the loads into LDS cannot reach, and leaves out the waits.
+struct Stage {
+  lds_ptr<uint8_t> keys, values;
+};
+struct Stages {
+  Stage even, odd;
+};
 
-  const auto rows = [&](const void* base, long long by_batch, long long by_head, uint32_t pitch) {
-    return Rows{static_cast<const uint8_t*>(base) + p.batch * by_batch + p.kv_head * by_head, pitch, a.keys};
-  };
-  const Rows key_rows = rows(a.key, a.k_batch, a.k_head, a.k_row);
-  const Rows value_rows = rows(a.value, a.v_batch, a.v_head, a.v_row);
+// What a workgroup reads, tile by tile.
+struct Source {
+  Rows keys, values;
+  uint32_t first, end;  // tiles
+};
+
+// All tiles in ascending order. Returns what attend() does, for this wave.
+template <uint32_t kDim, uint32_t kValueDim, uint32_t kWaves, bool kGeneral, bool kCareful>
+__device__ bool attend_tiles(const Work<kDim>& work, const Place& p, const Source& from, const Stages& stages,
+                             Result<kValueDim>& result) {
+  // Care is rare: one stage, half the code.
+  constexpr bool kOverlap = kTwoStages && !kCareful;
   const auto fetch = [&](uint32_t tile, const Stage& to) {
-    fetch_keys<kDim, kWaves>(key_rows, tile, to.keys);
-    fetch_values<kValueDim, kWaves>(value_rows, tile, to.values);
+    fetch_keys<kDim, kWaves>(from.keys, tile, to.keys);
+    fetch_values<kValueDim, kWaves>(from.values, tile, to.values);
   };
   const auto arrive = [] {
     wait_for_loads();
     barrier();
   };
+  uint32_t mask = mask_byte(work.a, p, from.first);
+  fetch(from.first, stages.even);
+  arrive();
 
-  Work<kDim> work = {a, score_scale(a), bias_row(a, p.batch, p.head, p.row), {}, keys_of_row(a, batch, p.row), {}};
-  if (p.has_rows) work.wave = limits_of_rows(a, batch, p.first_row, p.last_row);
-  load_query<kDim>(a, p, work.q);
-  Result<kValueDim> result;
-
-  uint32_t mask = 1;
-  if (first < end) {
-    mask = mask_byte(a, p, first);
-    fetch(first, even);
-    arrive();
-  }
+  bool wrong = false;
   const auto step = [&](uint32_t tile, const Stage& here, const Stage& next) {
     const uint64_t unmasked = __builtin_amdgcn_ballot_w64(mask != 0);
-    if (tile + 1 < end) {
-      mask = mask_byte(a, p, tile + 1);
-      if (kTwoStages) fetch(tile + 1, next);
+    if (tile + 1 < from.end) {
+      mask = mask_byte(work.a, p, tile + 1);
+      if (kOverlap) fetch(tile + 1, next);
     }
-    if (touches(work.wave.any, tile)) attend<kDim, kValueDim>(work, here.keys, here.values, tile, unmasked, result);
+    if (touches(work.wave.any, tile))
+      wrong |= attend<kDim, kValueDim, kGeneral, kCareful>(work, here.keys, here.values, tile, unmasked, result);
     arrive();
-    if (!kTwoStages && tile + 1 < end) {
+    if (!kOverlap && tile + 1 < from.end) {
       fetch(tile + 1, here);
       arrive();
     }
   };
-  for (uint32_t tile = first; tile < end; tile += 2) {
-    step(tile, even, odd);
-    if (tile + 1 < end) step(tile + 1, kTwoStages ? odd : even, even);
+  for (uint32_t tile = from.first; tile < from.end; tile += kOverlap ? 2 : 1) {
+    step(tile, stages.even, stages.odd);
+    if (kOverlap && tile + 1 < from.end) step(tile + 1, stages.odd, stages.even);
+  }
+  return wrong;
+}
+
+template <uint32_t kWaves>
+__device__ Source source(const Bf16PrefillArguments& a, const Place& p, KeyRange batch) {
+  const uint32_t block_end = p.block_row + kWaves * kPrefillWaveRows;
+  const KeyRange seen =
+      limits_of_rows(a, batch, p.block_row, (block_end < a.queries ? block_end : a.queries) - 1).any;
+  const uint32_t first = seen.first / kTileKeys;
+  const uint32_t end = seen.first < seen.end ? (seen.end + kTileKeys - 1) / kTileKeys : first;
+  const auto rows = [&](const void* base, long long by_batch, long long by_head, uint32_t pitch) {
+    return Rows{static_cast<const uint8_t*>(base) + p.batch * by_batch + p.kv_head * by_head, pitch,
+                static_cast<uint32_t>(batch.first), static_cast<uint32_t>(batch.end)};
+  };
+  return {rows(a.key, a.k_batch, a.k_head, a.k_row), rows(a.value, a.v_batch, a.v_head, a.v_row), first, end};
+}
+
+template <uint32_t kDim, uint32_t kValueDim, uint32_t kWaves, bool kGeneral>
+__device__ void prefill(const Bf16PrefillArguments& a) {
+  __shared__ uint8_t keys_even[Tile<kDim>::kBytes] __attribute__((aligned(128)));
+  __shared__ uint8_t values_even[Tile<kValueDim>::kBytes] __attribute__((aligned(128)));
+  __shared__ uint8_t keys_odd[kTwoStages ? Tile<kDim>::kBytes : 16] __attribute__((aligned(128)));
+  __shared__ uint8_t values_odd[kTwoStages ? Tile<kValueDim>::kBytes : 16] __attribute__((aligned(128)));
+  const Stages stages = {{(lds_ptr<uint8_t>)keys_even, (lds_ptr<uint8_t>)values_even},
+                         {(lds_ptr<uint8_t>)keys_odd, (lds_ptr<uint8_t>)values_odd}};
+
+  const Place p = place<kWaves>(a);
+  const KeyRange batch = keys_of_batch(a, p.batch);
+  const Source from = source<kWaves>(a, p, batch);
+  Work<kDim> work = {a, score_scale<kGeneral>(a), bias_of(a, p.batch, p.head, p.first_row, p.last_row, p.row), {}, keys_of_row(a, batch, p.row),
+                     {}};
+  if (p.has_rows) work.wave = limits_of_rows(a, batch, p.first_row, p.last_row);
+  load_query<kDim>(a, p, work.q);
+
+  Result<kValueDim> result;
+  if (from.first < from.end) {
+    const bool wrong =
+        attend_tiles<kDim, kValueDim, kWaves, kGeneral, false>(work, p, from, stages, result);
+    if (in_some_wave<kWaves>(wrong, (lds_ptr<uint32_t>)keys_even)) {
+      result = {};
+      attend_tiles<kDim, kValueDim, kWaves, kGeneral, true>(work, p, from, stages, result);
+    }
   }
   if (p.has_rows) write<kValueDim>(a, p, work.scale, result);
 }
 
 }  // namespace
 
-#define ZYFA_BF16_PREFILL(name, dim, value_dim, waves)                                                \
+#define ZYFA_KERNEL(name, dim, value_dim, waves, general)                                            \
   __global__ __launch_bounds__(waves * kWaveLanes) void bf16_prefill_##name(Bf16PrefillArguments a) { \
-    prefill<dim, value_dim, waves>(a);                                                                \
+    prefill<dim, value_dim, waves, general>(a);                                                      \
   }
-
-ZYFA_BF16_PREFILL(d64, 64, 64, kPrefillWaves)
-ZYFA_BF16_PREFILL(d128, 128, 128, kPrefillWaves)
-ZYFA_BF16_PREFILL(d192_v128, 192, 128, kPrefillWaves)
-ZYFA_BF16_PREFILL(d256, 256, 256, kPrefillWaves / 2)
+// Head dim 256 and the general kernels need more than the 256 registers of a wave when two share a SIMD.
+ZYFA_KERNEL(d64, 64, 64, kPrefillWaves, false)
+ZYFA_KERNEL(d128, 128, 128, kPrefillWaves, false)
+ZYFA_KERNEL(d192_v128, 192, 128, kPrefillWaves, false)
+ZYFA_KERNEL(d256, 256, 256, kPrefillWideWaves, false)
+ZYFA_KERNEL(d64_general, 64, 64, kPrefillWideWaves, true)
+ZYFA_KERNEL(d128_general, 128, 128, kPrefillWideWaves, true)
+ZYFA_KERNEL(d192_v128_general, 192, 128, kPrefillWideWaves, true)
+ZYFA_KERNEL(d256_general, 256, 256, kPrefillWideWaves, true)

@@ -63,6 +63,21 @@ __device__ window window_of(const void* base, uint32_t bytes) {
   return __builtin_amdgcn_make_buffer_rsrc(const_cast<void*>(base), 0, bytes, kRawBuffer);
 }
 
+// The value at offset + step; a step that is the same in all lanes costs nothing.
+template <typename T>
+__device__ float load(window from, uint32_t offset, uint32_t step);
+template <>
+__device__ float load<float>(window from, uint32_t offset, uint32_t step) {
+  return __builtin_bit_cast(float, __builtin_amdgcn_raw_buffer_load_b32(from, offset, step, 0));
+}
+template <>
+__device__ float load<bf16>(window from, uint32_t offset, uint32_t step) {
+  const uint32_t bits = __builtin_amdgcn_raw_buffer_load_b16(from, offset, step, 0);
+  return __builtin_bit_cast(float, bits << 16);
+}
+
+constexpr uint32_t kOutside = 0xFFFFFF00;  // an offset beyond every window
+
 // 16 bytes per lane from the window to LDS, lane l's to `to` + 16 l. They are there for this wave after
 // wait_for_loads(), for the others after a barrier behind that.
 __device__ void load_to_lds(window from, uint32_t offset, lds_ptr<uint8_t> to) {
@@ -92,6 +107,15 @@ __device__ floatx2 both_halves(float x) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, x);
   return __builtin_bit_cast(floatx2, swap_halves(bits, bits));
 }
+
+// `operand` stays in its registers until `result` is there; loads from LDS stay on their side of this.
+template <typename T>
+__device__ void keep(bf16x8 operand, T& result) {
+  asm volatile("" : "+v"(result) : "v"(operand));
+}
+
+// The scheduler moves nothing across this: it would rather fill all registers, and spill.
+__device__ void no_more_at_once() { __builtin_amdgcn_sched_barrier(0); }
 
 // NaN when one of them is.
 __device__ float maximum(float a, float b) { return __builtin_elementwise_maximum(a, b); }

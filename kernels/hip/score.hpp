@@ -8,19 +8,16 @@ namespace zyfa {
 constexpr float kLog2E = 1.44269504f;
 constexpr float kLn2 = 0.69314718f;
 constexpr float kInfinity = __builtin_inff();
-constexpr float kSmallestNormal = 1.17549435e-38f, kLargest = 3.40282347e38f;
 
-// p = exp2((s - max) · factor). Without softcap and bias s is the product itself and the scale is in the factor; a
-// factor that could make 0 · inf of a difference is not.
+// p = exp2((s - max) · factor).
 struct ScoreScale {
   float factor, natural;  // to log2 units, to nats
-  bool finished;          // s has been scaled, capped and biased
 };
+// With kGeneral s is scaled, capped and biased; without it s is the product itself, and the scale is in the factor.
+template <bool kGeneral>
 __device__ ScoreScale score_scale(const Bf16PrefillArguments& a) {
-  const float factor = a.scale * kLog2E;
-  const bool plain = factor >= kSmallestNormal && factor <= kLargest;
-  if (plain && a.softcap == 0.0f && a.bias == nullptr) return {factor, a.scale, false};
-  return {kLog2E, 1.0f, true};
+  if (kGeneral) return {kLog2E, 1.0f};
+  return {a.scale * kLog2E, a.scale};
 }
 
 // Relative error below 1e-6 everywhere: 1 - exp(-2x) cancels for small x, the series does not.
@@ -32,43 +29,63 @@ __device__ float tanh(float x) {
   return size < 0.1f ? x * series : large;
 }
 
-// Biases of one query row.
-struct BiasRow {
-  const uint8_t* base;
-  uint32_t column;
-  bool is_float;
-  __device__ float at(uint32_t key) const {
-    const uint8_t* from = base + uint64_t{key} * column;
-    if (is_float) return *reinterpret_cast<const float*>(from);
-    return static_cast<float>(*reinterpret_cast<const bf16*>(from));
-  }
+// Biases of the rows of a wave: keys of the next row lie where a row ends, and zeros behind the last one.
+struct Bias {
+  const uint8_t* base;  // of the wave's first row
+  uint32_t row, rows;   // bytes to this lane's row and to the last one
 };
-__device__ BiasRow bias_row(const Bf16PrefillArguments& a, uint32_t batch, uint32_t head, uint32_t row) {
+__device__ Bias bias_of(const Bf16PrefillArguments& a, uint32_t batch, uint32_t head, uint32_t first_row,
+                        uint32_t last_row, uint32_t row) {
   const auto* base = static_cast<const uint8_t*>(a.bias);
-  return {base + batch * a.bias_batch + head * a.bias_head + row * a.bias_row, a.bias_column,
-          a.bias_is_float != 0};
+  const uint32_t pitch = static_cast<uint32_t>(a.bias_row);
+  return {base + batch * a.bias_batch + head * a.bias_head + first_row * a.bias_row, (row - first_row) * pitch,
+          (last_row - first_row) * pitch};
 }
 
-// Scores become logits; keys whose bias says so become invisible.
-__device__ void finish_scores(const Bf16PrefillArguments& a, const BiasRow& bias, uint32_t tile, floatx16 (&s)[2],
+// Keys whose bias is -inf become invisible.
+template <typename T, bool kBroadcast>
+__device__ void add_bias(const Bf16PrefillArguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2],
+                         Seen& seen) {
+  const uint32_t first = kBroadcast ? 0 : tile * kTileKeys;
+  const uint32_t keys = kBroadcast ? 1 : a.keys - first;
+  const window from = window_of(bias.base + uint64_t{first} * sizeof(T), bias.rows + keys * sizeof(T));
+  const uint32_t offset = bias.row + (kBroadcast ? 0 : lane() / 32 * 4 * sizeof(T));
+#pragma unroll
+  for (uint32_t i = 0; i < kHeld; ++i) {
+    const float b = load<T>(from, offset, kBroadcast ? 0 : held_key(i) * sizeof(T));
+    const float y = s[i / 16][i % 16] + b;
+    seen.remove(i, b == -kInfinity || y == -kInfinity);
+    s[i / 16][i % 16] = y;
+    if (i % 8 == 7) no_more_at_once();
+  }
+}
+template <typename T>
+__device__ void add_bias(const Bf16PrefillArguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2],
+                         Seen& seen) {
+  if (a.bias_column == 0)
+    add_bias<T, true>(a, bias, tile, s, seen);
+  else
+    add_bias<T, false>(a, bias, tile, s, seen);
+}
+
+// Scores become logits.
+__device__ void finish_scores(const Bf16PrefillArguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2],
                               Seen& seen) {
   const float rcp_cap = a.softcap == 0.0f ? 0.0f : 1.0f / a.softcap;
 #pragma unroll
   for (uint32_t i = 0; i < kHeld; ++i) s[i / 16][i % 16] *= a.scale;
   if (a.softcap != 0.0f) {
 #pragma unroll
-    for (uint32_t i = 0; i < kHeld; ++i) s[i / 16][i % 16] = a.softcap * tanh(s[i / 16][i % 16] * rcp_cap);
+    for (uint32_t i = 0; i < kHeld; ++i) {
+      s[i / 16][i % 16] = a.softcap * tanh(s[i / 16][i % 16] * rcp_cap);
+      if (i % 8 == 7) no_more_at_once();
+    }
   }
   if (a.bias == nullptr) return;
-  const uint32_t first = tile * kTileKeys + lane() / 32 * 4, last = a.keys - 1;
-#pragma unroll
-  for (uint32_t i = 0; i < kHeld; ++i) {
-    const uint32_t key = first + held_key(i);
-    const float b = bias.at(key < last ? key : last);
-    const float y = s[i / 16][i % 16] + b;
-    seen.remove(i, b == -kInfinity || y == -kInfinity);
-    s[i / 16][i % 16] = y;
-  }
+  if (a.bias_is_float != 0)
+    add_bias<float>(a, bias, tile, s, seen);
+  else
+    add_bias<bf16>(a, bias, tile, s, seen);
 }
 
 }  // namespace zyfa

@@ -29,28 +29,30 @@ struct Tile {
   static constexpr uint32_t kBlocks = kDim / 32;  // matrix instructions across a row
 };
 
-// Key rows of one head in memory.
+// Key rows first .. end - 1 of one head in memory.
 struct Rows {
   const uint8_t* base;
-  uint32_t pitch, count;
+  uint32_t pitch, first, end;
 };
 
-// Starts the loads of a tile by all waves of the workgroup; rows beyond the last are zeros.
+// Starts the loads of a tile by all waves of the workgroup; rows outside of `rows` become zeros.
 template <uint32_t kDim, uint32_t kWaves, typename Chunk>
 __device__ void fetch(const Rows& rows, uint32_t tile, lds_ptr<uint8_t> to, Chunk chunk) {
   using T = Tile<kDim>;
   constexpr uint32_t kItems = kWaves * kWaveLanes;
   static_assert(kTileKeys * T::kRowChunks % kItems == 0);
   const uint32_t first = tile * kTileKeys;
-  const uint32_t here = rows.count - first < kTileKeys ? rows.count - first : kTileKeys;
+  const uint32_t here = rows.end - first < kTileKeys ? rows.end - first : kTileKeys;
   const window from =
       window_of(rows.base + uint64_t{first} * rows.pitch, (here - 1) * rows.pitch + T::kRowBytes);
+#pragma unroll
   for (uint32_t i = 0; i < kTileKeys * T::kRowChunks / kItems; ++i) {
     const uint32_t slot = i * kItems + thread();
     const uint32_t row = slot / T::kRowChunks;
     // The swizzles are their own inverse.
     const uint32_t source = row * rows.pitch + kChunkBytes * chunk(row, slot % T::kRowChunks);
-    load_to_lds(from, source, to + kChunkBytes * (i * kItems + wave() * kWaveLanes));
+    load_to_lds(from, first + row < rows.first ? kOutside : source,
+                to + kChunkBytes * (i * kItems + wave() * kWaveLanes));
   }
 }
 template <uint32_t kDim, uint32_t kWaves>
@@ -82,5 +84,34 @@ __device__ bf16x8 value_operand(lds_ptr<const uint8_t> tile, uint32_t block, uin
   const bf16x4 high = read_transposed((lds_ptr<const bf16x4>)(from + 8 * Tile<kDim>::kRowBytes));
   return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
 }
+
+// Multiplies operands 0 .. kCount - 1 that `load` reads from LDS, kAhead of them on their way. An operand's registers
+// are filled again only behind the next matrix instruction: the one that reads them may still be running (G21).
+constexpr uint32_t kAhead = 4;
+template <uint32_t kCount>
+struct Operands {
+  bf16x8 a[kAhead];
+
+  template <typename Load>
+  __device__ void begin(Load load) {
+#pragma unroll
+    for (uint32_t i = 0; i < kAhead; ++i) a[i] = load(i);
+  }
+  // `sum(i)` is the accumulator of operand i, `b(i)` what it is multiplied with.
+  template <typename Load, typename Sum, typename Other>
+  __device__ void multiply_all(Load load, Sum sum, Other b) {
+#pragma unroll
+    for (uint32_t i = 0; i < kCount; ++i) {
+      floatx16& d = sum(i);
+      d = multiply(a[i % kAhead], b(i), d);
+      if (i == 0) continue;
+      const uint32_t last = i - 1, next = last + kAhead;
+      keep(a[last % kAhead], d);
+      if (next < kCount) a[last % kAhead] = load(next);
+    }
+  }
+  // The last operand is no longer read when `result` depends on its product.
+  __device__ void end(float& result) { keep(a[(kCount - 1) % kAhead], result); }
+};
 
 }  // namespace zyfa

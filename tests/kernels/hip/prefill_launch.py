@@ -54,8 +54,8 @@ def code() -> bytes:
     return compile_hip(SOURCE)
 
 
-def waves(head_dim: int) -> int:
-    return 4 if head_dim == 256 else 8
+def waves(head_dim: int, general: bool = False) -> int:
+    return 4 if general or head_dim == 256 else 8
 
 
 def axes(layout: str) -> tuple[int, int]:
@@ -128,11 +128,11 @@ def run(
         # A tensor without elements has no memory: any address will do.
         address = 0 if array is None else device.address(owner(array), name) if array.size else 1 << 20
         setattr(a, name, address)
-    threads = waves(dim) * 64
-    grid = (-(-queries // (waves(dim) * WAVE_ROWS)), heads, batch)
-    result = device.launch(
-        code(), f"bf16_prefill_{KERNELS[dim, value_dim]}", grid, (threads,), bytes(a), **options
-    )
+    general = softcap != 0 or bias is not None or not 1e-37 <= a.scale <= 1e38
+    kernel = f"bf16_prefill_{KERNELS[dim, value_dim]}{'_general' * general}"
+    group_waves = waves(dim, general)
+    grid = (-(-queries // (group_waves * WAVE_ROWS)), heads, batch)
+    result = device.launch(code(), kernel, grid, (group_waves * 64,), bytes(a), **options)
     return output, lse, result
 
 
