@@ -50,6 +50,7 @@ def launch(
     max_instructions: int = MAX_INSTRUCTIONS,
     threads: int = 1,
     accumulation: str = "exact",
+    byte_rounding: str = "nearest_even",
     timing: dict[str, Any] | None = None,
 ) -> Result:
     """Runs a kernel on a fresh device and waits for its end.
@@ -71,6 +72,7 @@ def launch(
         max_instructions: Per wave; more are taken for a loop that does not end.
         threads: Workgroups run on this many threads of this machine.
         accumulation: How matrix instructions sum along k: "exact" (one rounding), or in float32 "sequential" or "pairwise".
+        byte_rounding: How v_cvt_pk_u8_f32 rounds, which AMD does not document: "nearest_even" or "truncate".
         timing: Settings of zyfa_ort.kernels.emulator.timing.time().
 
     Raises:
@@ -91,6 +93,7 @@ def launch(
         max_instructions=max_instructions,
         threads=threads,
         accumulation=accumulation,
+        byte_rounding=byte_rounding,
         timing=timing,
     )
 

@@ -23,6 +23,20 @@ Operand matrix_register(unsigned code, bool accumulation, unsigned dwords) {
   return accumulation ? agpr(code - kVgprCode, dwords) : vgpr(code - kVgprCode, dwords);
 }
 
+// Of destinations above 128 bits, C is the destination or does not touch it.
+void check_matrix(const Instruction& out) {
+  const OpInfo& row = *out.info;
+  const Operand& c = out.src[2];
+  const bool overlaps = c.is_vgpr() && c.reg < out.dst.reg + out.dst.dwords && out.dst.reg < c.reg + c.dwords;
+  if (overlaps && c.dwords > 4 && c.reg != out.dst.reg)
+    throw DecodeError(format("SRC2 of %s overlaps the destination in part", row.name));
+  const bool sparse = row.operand(Field::src2)->accepts == Accepts::vgpr;
+  const bool wide = row.operand(Field::vdst)->element_bits == 64;
+  if (sparse) must_be_zero(out.blgp, "BLGP of a sparse matrix instruction");
+  if (wide) must_be_zero(out.cbsz, "CBSZ of an f64 matrix instruction");
+  if (wide) must_be_zero(out.abid, "ABID of an f64 matrix instruction");
+}
+
 void decode_mfma(Cursor& c, const OpInfo& row, uint32_t word, uint32_t high) {
   Instruction& out = c.out;
   const bool acc_cd = bit(word, 15);
@@ -54,6 +68,7 @@ void decode_mfma(Cursor& c, const OpInfo& row, uint32_t word, uint32_t high) {
     if (!out.src[2].is_constant())
       throw DecodeError(format("SRC2 must be a VGPR or an inline constant, got %u", code));
   }
+  check_matrix(out);
 }
 
 void decode_scaled(Cursor& c, uint32_t word, uint32_t high) {
@@ -71,11 +86,9 @@ void decode_scaled(Cursor& c, uint32_t word, uint32_t high) {
   decode_mfma(c, set_op(c, Format::vop3p, opcode), second, second_high);
   if (c.out.abid != 1)
     throw DecodeError(format("the second half of a scaled pair has ABID 1, got %u", c.out.abid));
-  constexpr OperandSpec kScale{Field::src0, Accepts::source, Kind::bits, false, 32, 1, 32};
   for (int i = 0; i < 2; ++i) {
     const unsigned code = i == 0 ? bits(high, 8, 0) : bits(high, 17, 9);
-    c.out.scale[i] = source(c, code, kScale);
-    if (c.out.scale[i].literal) throw DecodeError("a matrix scale takes no literal");
+    c.out.scale[i] = matrix_register(code, false, 1);
   }
   // Bit 2 has no operand; AMD's kernels set it at will.
   c.out.op_sel = static_cast<uint8_t>(bits(word, 13, 11));
@@ -88,7 +101,8 @@ void decode_accvgpr(Cursor& c, const OpInfo& row, uint32_t word, uint32_t high) 
   const unsigned code = bits(high, 8, 0);
   c.out.dst = to.accepts == Accepts::agpr ? agpr(bits(word, 7, 0), 1) : vgpr(bits(word, 7, 0), 1);
   c.out.src[0] = from.accepts == Accepts::agpr ? matrix_register(code, true, 1) : source(c, code, from);
-  if (c.out.src[0].literal) throw DecodeError("VOP3P takes no literal");
+  if (bits(word, 15, 8) != 0x40 || bits(high, 31, 27) != 3 || bits(high, 26, 9) != 0)
+    throw DecodeError(format("%s takes no modifiers and one source", row.name));
 }
 
 void decode_packed(Cursor& c, const OpInfo& row, uint32_t word, uint32_t high) {
@@ -108,10 +122,11 @@ void decode_packed(Cursor& c, const OpInfo& row, uint32_t word, uint32_t high) {
       continue;
     }
     out.src[i] = source(c, codes[i], *spec);
-    if (out.src[i].literal) throw DecodeError("VOP3P takes no literal");
     out.src[i].neg = neg_low;
     out.src[i].abs = neg_high;
   }
+  check_constant_bus(out);
+  check_packed_modifiers(out);
 }
 
 }  // namespace
@@ -122,10 +137,12 @@ void decode_vop3p(Cursor& c, uint32_t word) {
   c.out.encoding = Encoding::vop3;
   if (opcode == kLoadScale) return decode_scaled(c, word, high);
   const OpInfo& row = set_op(c, Format::vop3p, opcode);
-  if (row.operand_count == 0) throw DecodeError(format("%s is not an instruction of gfx950", row.name));
-  if (is_matrix(row))
+  for (const unsigned code : {bits(high, 8, 0), bits(high, 17, 9), bits(high, 26, 18)})
+    if (code == kLiteralCode) throw DecodeError("VOP3P takes no literal");
+  if (is_matrix(row)) {
     decode_mfma(c, row, word, high);
-  else if (row.op == Op::v_accvgpr_read || row.op == Op::v_accvgpr_write)
+    if (takes_formats(row.op)) must_be_zero(c.out.abid, "ABID of an unscaled f8f6f4 instruction");
+  } else if (row.op == Op::v_accvgpr_read || row.op == Op::v_accvgpr_write)
     decode_accvgpr(c, row, word, high);
   else
     decode_packed(c, row, word, high);

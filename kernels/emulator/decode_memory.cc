@@ -22,10 +22,27 @@ void decode_saddr(Cursor& c, const OpInfo& row, unsigned number) {
   const OperandSpec* spec = row.operand(Field::saddr);
   c.out.saddr_off = number == kNoSgpr;
   if (spec == nullptr) {
-    if (!c.out.saddr_off) must_be_zero(number, "SADDR of a FLAT instruction");
+    must_be_zero(number, "SADDR of a FLAT instruction");
     c.out.saddr_off = true;
   } else if (!c.out.saddr_off) {
+    if (number == kExec) throw DecodeError("SADDR is not EXEC");
     c.out.base = sgpr(number, spec->dwords());
+  }
+}
+
+bool loads_to_lds(const OpInfo& row) {
+  switch (row.op) {
+    case Op::buffer_load_format_x:
+    case Op::buffer_load_ubyte:
+    case Op::buffer_load_sbyte:
+    case Op::buffer_load_ushort:
+    case Op::buffer_load_sshort:
+    case Op::buffer_load_dword:
+    case Op::buffer_load_dwordx3:
+    case Op::buffer_load_dwordx4:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -33,13 +50,18 @@ void decode_saddr(Cursor& c, const OpInfo& row, unsigned number) {
 void decode_buffer(Cursor& c, const OpInfo& row, uint32_t high, bool acc) {
   const OperandSpec* data = row.operand(Field::vdata);
   if (data == nullptr) {
-    must_be_zero(high & ~(1u << 23), "the second dword of an instruction without operands");
+    must_be_zero(high, "the second dword of an instruction without operands");
+    must_be_zero(static_cast<uint32_t>(c.out.offset), "OFFSET of an instruction without operands");
+    must_be_zero(c.out.offen || c.out.idxen || c.out.lds || c.out.nt,
+                 "OFFEN, IDXEN, LDS or NT of an instruction without operands");
     return;
   }
   const bool atomic = contains(row, "_atomic_"), store = contains(row, "_store_");
   const unsigned number = bits(high, 15, 8);
   if (c.out.lds) {
     must_be_zero(number, "VDATA of a load to LDS");
+    must_be_zero(acc, "ACC of a load to LDS");
+    if (!loads_to_lds(row)) throw DecodeError(format("%s has no LDS form", row.name));
   } else {
     const Operand reg = data_register(number, acc, data->dwords());
     if (atomic || store) c.out.data = reg;
@@ -66,6 +88,11 @@ void decode_ds(Cursor& c, uint32_t word) {
   Instruction& out = c.out;
   const bool acc = bit(word, 25);
   out.gds = bit(word, 16);
+  if (out.gds != contains(row, "_gws_"))
+    throw DecodeError(format("GDS of %s must be %d", row.name, !out.gds));
+  if (row.operand(Field::data0) == nullptr && row.operand(Field::vdst) == nullptr)
+    must_be_zero(acc, "ACC of an instruction without data");
+  if (row.op == Op::ds_nop) must_be_zero(bits(word, 15, 0), "OFFSET of ds_nop");
   out.offset0 = static_cast<uint8_t>(bits(word, 7, 0));
   out.offset1 = static_cast<uint8_t>(bits(word, 15, 8));
   out.two_offsets = two_addresses(row);
@@ -101,6 +128,9 @@ void decode_flat(Cursor& c, uint32_t word) {
   out.nt = bit(word, 17);
   out.sc1 = bit(word, 25);
   out.lds = contains(row, "_lds_");
+  if (out.lds) must_be_zero(acc, "ACC of a load to LDS");
+  if (row.format == Format::flat && out.offset < 0)
+    throw DecodeError("offset of a FLAT instruction is negative");
   decode_saddr(c, row, bits(high, 22, 16));
 
   const bool sve = bit(word, 13);

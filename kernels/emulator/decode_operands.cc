@@ -29,6 +29,8 @@ constexpr Float kFloats[9] = {
     {0x4400, 0x4080, 0x40800000, 0x4010000000000000}, {0xc400, 0xc080, 0xc0800000, 0xc010000000000000},
     {0x3118, 0x3e22, 0x3e22f983, 0x3fc45f306dc9c882}};
 
+constexpr unsigned kInverseTwoPi = 248;
+
 bool is_packed_single(const OperandSpec& spec) { return spec.element_bits == 32 && spec.elements == 2; }
 bool is_wide(const OperandSpec& spec) { return spec.bits == 64 && spec.element_bits == 64; }
 
@@ -118,6 +120,25 @@ Operand implicit(Operand operand) {
 Operand vcc() { return implicit(sgpr(kVcc, 2)); }
 Operand exec() { return implicit(sgpr(kExec, 2)); }
 
+void check_constant_bus(const Instruction& out) {
+  int used = -1;
+  const auto add = [&](const Operand& operand) {
+    int id = -1;
+    if (operand.is_sgpr())
+      id = operand.reg * 4 + operand.dwords;
+    else if (operand.kind == OperandKind::special || operand.literal)
+      id = 1000 + operand.code;
+    if (id < 0 || id == used) return;
+    if (used >= 0) throw DecodeError(format("%s reads more than one SGPR or literal", out.info->name));
+    used = id;
+  };
+  for (const Operand& operand : out.src) {
+    const bool lane_select = out.op == Op::v_writelane_b32 && &operand == &out.src[1];
+    if (!(lane_select && operand.is_sgpr() && operand.reg == kM0)) add(operand);
+  }
+  add(out.mask);
+}
+
 uint64_t inline_constant(unsigned code, const OperandSpec& spec) {
   if (code <= 208) {
     const int64_t value = code <= 192 ? static_cast<int64_t>(code) - 128 : 192 - static_cast<int64_t>(code);
@@ -136,8 +157,10 @@ Operand literal(Cursor& c, const OperandSpec& spec) {
   made.code = kLiteralCode;
   made.literal = true;
   const uint32_t word = c.literal();
+  const bool half = spec.element_bits == 16 && spec.elements == 1 && c.out.info->format > Format::smem;
+  if (half && word > 0xffff) throw DecodeError(format("literal of a 16-bit operand is 0x%x", word));
   if (!is_wide(spec))
-    made.value = truncated(word, spec);
+    made.value = word;
   else if (spec.kind == Kind::real)
     made.value = uint64_t{word} << 32;
   else if (spec.kind == Kind::signed_int)
@@ -154,6 +177,8 @@ Operand source(Cursor& c, unsigned code, const OperandSpec& spec) {
   made.code = static_cast<uint16_t>(code);
   made.dwords = spec.dwords();
   if (code <= 208 || (code >= 240 && code <= 248)) {
+    if (code == kInverseTwoPi && spec.element_bits == 16 && spec.kind != Kind::real)
+      throw DecodeError("1/(2 pi) as a 16-bit integer is not documented");
     made.kind = OperandKind::constant;
     made.value = inline_constant(code, spec);
     return made;

@@ -60,6 +60,14 @@ Operand scalar_source(Cursor& c, unsigned code, const OperandSpec& spec);
 // The bits of inline constant `code` as the type reads them.
 uint64_t inline_constant(unsigned code, const OperandSpec& spec);
 
+// Refuse modifiers the instruction does not have.
+void check_vop_modifiers(const Instruction& out);
+void check_packed_modifiers(const Instruction& out);
+// A VALU instruction reads one SGPR (or pair) or one literal.
+void check_constant_bus(const Instruction& out);
+// v_fma_mix*: OP_SEL_HI makes a source f16.
+bool is_mixed(Op op);
+
 void decode_scalar(Cursor& c, uint32_t word);  // SOP1, SOP2, SOPC, SOPK, SOPP
 void decode_smem(Cursor& c, uint32_t word);
 void decode_vop1(Cursor& c, uint32_t word);

@@ -44,6 +44,8 @@ void decode_sop2(Cursor& c, uint32_t word) {
     must_be_zero(bits(word, 22, 16), "SDST of an instruction without destination");
   c.out.src[0] = scalar_source(c, bits(word, 7, 0), *row.operand(Field::ssrc0));
   c.out.src[1] = scalar_source(c, bits(word, 15, 8), *row.operand(Field::ssrc1));
+  if (row.op == Op::s_cbranch_g_fork && c.has_literal())
+    throw DecodeError("s_cbranch_g_fork takes no literal");
 }
 
 void decode_sopc(Cursor& c, uint32_t word) {
@@ -88,6 +90,8 @@ void decode_sopp(Cursor& c, uint32_t word) {
     must_be_zero(bits(word, 15, 0), "SIMM16 of an instruction without immediate");
   else
     c.out.imm = immediate(word, *spec);
+  if (row.op == Op::s_set_gpr_idx_mode && c.out.imm > 15)
+    throw DecodeError(format("the mode of s_set_gpr_idx_mode is 0..15, got %d", c.out.imm));
   if (row.op == Op::s_cbranch_vccz || row.op == Op::s_cbranch_vccnz) c.out.src[0] = vcc();
   if (row.op == Op::s_cbranch_execz || row.op == Op::s_cbranch_execnz) c.out.src[0] = exec();
 }
@@ -122,6 +126,7 @@ void decode_smem(Cursor& c, uint32_t word) {
     c.out.imm = static_cast<int32_t>(bits(word, 12, 6));
   } else {
     const Operand reg = sgpr(bits(word, 12, 6), data->dwords());
+    if (reg.reg >= kM0) throw DecodeError("SDATA is neither M0 nor EXEC");
     const bool atomic = std::strstr(row.name, "_atomic_") != nullptr;
     const bool store = std::strstr(row.name, "_store_") != nullptr;
     if (atomic || store) c.out.data = reg;
@@ -131,17 +136,22 @@ void decode_smem(Cursor& c, uint32_t word) {
 
   const OperandSpec* base = row.operand(Field::sbase);
   if (base == nullptr) {
+    must_be_zero(c.out.sc0, "GLC of an instruction without address");
     must_be_zero(bits(word, 5, 0), "SBASE of an instruction without address");
     must_be_zero(high, "the second dword of an instruction without address");
     must_be_zero(soffset_enable, "SOFFSET_EN of an instruction without address");
     must_be_zero(immediate_enable, "IMM of an instruction without address");
     return;
   }
+  if (data == nullptr || data->accepts == Accepts::immediate)
+    must_be_zero(c.out.sc0, "GLC of an instruction without data");
   c.out.base = sgpr(bits(word, 5, 0) * 2, base->dwords());
   must_be_zero(bits(high, 24, 21), "SMEM bits 56:53");
   c.out.has_offset = immediate_enable;
   if (immediate_enable) {
     c.out.offset = static_cast<int32_t>(bits(high, 20, 0) << 11) >> 11;
+    if (base->dwords() == 4 && c.out.offset < 0)
+      throw DecodeError("offset of a buffer instruction is negative");
     if (soffset_enable)
       c.out.soffset = sgpr(bits(high, 31, 25), 1);
     else

@@ -30,8 +30,22 @@ bool adds_literal(Op op) { return op == Op::v_fmaak_f32 || op == Op::v_madak_f16
 bool carries_out(Op op) { return op >= Op::v_add_co_u32 && op <= Op::v_subbrev_co_u32; }
 bool carries_in(Op op) { return op >= Op::v_addc_co_u32 && op <= Op::v_subbrev_co_u32; }
 bool writes_exec(const OpInfo& row) { return std::strncmp(row.name, "v_cmpx", 6) == 0; }
-bool swaps(Op op) {
-  return op == Op::v_swap_b32 || op == Op::v_permlane16_swap_b32 || op == Op::v_permlane32_swap_b32;
+
+// The forms an instruction does not have.
+bool only_plain(Op op) {
+  return op == Op::v_swap_b32 || op == Op::v_accvgpr_mov_b32 || op == Op::v_readfirstlane_b32 ||
+         multiplies_literal(op) || adds_literal(op);
+}
+bool swaps_lanes(Op op) { return op == Op::v_permlane16_swap_b32 || op == Op::v_permlane32_swap_b32; }
+
+void need_form(const OpInfo& row, bool has, const char* form) {
+  if (!has) throw DecodeError(format("%s has no %s form", row.name, form));
+}
+
+// Conversions whose SDWA form selects a source byte or word only.
+bool selects_source_only(Op op) {
+  return op == Op::v_cvt_f32_fp8 || op == Op::v_cvt_f32_bf8 || op == Op::v_cvt_pk_f32_fp8 ||
+         op == Op::v_cvt_pk_f32_bf8;
 }
 
 // The operands an encoding does not spell out.
@@ -60,6 +74,8 @@ void read_sdwa_source(Cursor& c, Operand& operand, const OperandSpec& spec, unsi
 
 // The second dword of an SDWA form. src1 may be absent.
 void decode_sdwa(Cursor& c, const OperandSpec* src0, const OperandSpec* src1) {
+  const Op op = c.out.op;
+  need_form(*c.out.info, !only_plain(op) && !swaps_lanes(op) && !accumulates(op), "SDWA");
   c.out.encoding = Encoding::sdwa;
   c.fixed(2);
   const uint32_t word = c.dword(1);
@@ -75,8 +91,11 @@ void decode_sdwa_destination(Cursor& c) {
   const uint32_t word = c.dword(1);
   if (bits(word, 10, 8) == 7) throw DecodeError("SDWA DST_SEL 7 is reserved");
   if (bits(word, 12, 11) == 3) throw DecodeError("SDWA DST_UNUSED 3 is reserved");
-  const bool unpacks = c.out.op == Op::v_cvt_pk_f32_fp8 || c.out.op == Op::v_cvt_pk_f32_bf8;
-  if (c.out.dst.dwords > 1 && !unpacks) throw DecodeError("SDWA takes no 64-bit operands");
+  if (c.out.dst.dwords > 1 && !selects_source_only(c.out.op))
+    throw DecodeError("SDWA takes no 64-bit operands");
+  if (selects_source_only(c.out.op) && bits(word, 15, 8) != 6)
+    throw DecodeError(
+        format("the SDWA form of %s has no destination select, clamp or omod", c.out.info->name));
   c.out.dst_sel = static_cast<uint8_t>(bits(word, 10, 8));
   c.out.dst_unused = static_cast<uint8_t>(bits(word, 12, 11));
   c.out.clamp = bit(word, 13);
@@ -103,13 +122,14 @@ bool is_dpp_control(unsigned control) {
 }
 
 void decode_dpp(Cursor& c, const OperandSpec* src0, bool has_src1) {
+  need_form(*c.out.info, !only_plain(c.out.op) && !swaps_lanes(c.out.op), "DPP");
   c.out.encoding = Encoding::dpp;
   c.fixed(2);
   const uint32_t word = c.dword(1);
   if (src0 == nullptr) throw DecodeError("DPP needs a source");
   c.out.dpp_ctrl = static_cast<uint16_t>(bits(word, 16, 8));
   if (!is_dpp_control(c.out.dpp_ctrl)) throw DecodeError(format("DPP_CTRL 0x%x is reserved", c.out.dpp_ctrl));
-  if (src0->bits > 32 && (c.out.dpp_ctrl < 0x150 || c.out.dpp_ctrl > 0x15f))
+  if ((src0->bits > 32 || c.out.dst.dwords > 1) && (c.out.dpp_ctrl < 0x150 || c.out.dpp_ctrl > 0x15f))
     throw DecodeError(
         format("DPP of 64-bit operands is row_newbcast only, got control 0x%x", c.out.dpp_ctrl));
   must_be_zero(bits(word, 18, 17), "DPP bits 18:17");
@@ -130,6 +150,7 @@ void decode_dpp(Cursor& c, const OperandSpec* src0, bool has_src1) {
 Operand destination(const OperandSpec& spec, unsigned number) {
   switch (spec.accepts) {
     case Accepts::sgpr:
+      if (number == kM0) throw DecodeError("a VALU instruction does not write M0");
       return sgpr(number, spec.dwords());
     case Accepts::agpr:
       return agpr(number, spec.dwords());
@@ -156,27 +177,6 @@ Operand vector_source(Cursor& c, unsigned code, const OperandSpec& spec) {
   }
 }
 
-// A VALU instruction reads one SGPR (or pair), or a literal.
-void check_constant_bus(const Instruction& out) {
-  int used = -1;
-  const auto add = [&](const Operand& operand) {
-    int id = -1;
-    if (operand.is_sgpr())
-      id = operand.reg;
-    else if (operand.kind == OperandKind::special || (operand.is_constant() && operand.literal))
-      id = 1000 + operand.code;
-    if (id < 0 || id == used) return;
-    if (used >= 0) throw DecodeError(format("%s reads more than one SGPR or literal", out.info->name));
-    used = id;
-  };
-  for (const Operand& operand : out.src) add(operand);
-}
-
-void check_promoted_modifiers(const Instruction& out) {
-  if (out.op_sel != 0)
-    throw DecodeError(format("%s has no OP_SEL in its VOP3 form, got 0x%x", out.info->name, out.op_sel));
-}
-
 struct Vop3Fields {
   unsigned vdst, src[3];
 };
@@ -191,14 +191,16 @@ Vop3Fields read_vop3(Cursor& c, uint32_t word, bool scalar_destination) {
     c.out.op_sel = static_cast<uint8_t>(bits(word, 14, 11));
     for (unsigned i = 0; i < 3; ++i) c.out.src[i].abs = bit(word, 8 + i);
   }
-  return {bits(word, 7, 0), {bits(high, 8, 0), bits(high, 17, 9), bits(high, 26, 18)}};
+  const Vop3Fields fields{bits(word, 7, 0), {bits(high, 8, 0), bits(high, 17, 9), bits(high, 26, 18)}};
+  for (const unsigned code : fields.src)
+    if (code == kLiteralCode) throw DecodeError("VOP3 takes no literal");
+  return fields;
 }
 
 // Keeps the modifiers read before the operand itself.
 void set_source(Cursor& c, int i, Operand operand) {
   operand.neg = c.out.src[i].neg;
   operand.abs = c.out.src[i].abs;
-  if (operand.literal) throw DecodeError("VOP3 takes no literal");
   c.out.src[i] = operand;
 }
 
@@ -215,7 +217,6 @@ void decode_promoted_vopc(Cursor& c, uint32_t word) {
   set_source(c, 1, source(c, f.src[1], *row.operand(Field::vsrc1)));
   no_source(c, 2, f.src[2]);
   if (writes_exec(row)) c.out.sdst = exec();
-  check_promoted_modifiers(c.out);
 }
 
 void decode_promoted_vop2(Cursor& c, uint32_t word) {
@@ -233,13 +234,11 @@ void decode_promoted_vop2(Cursor& c, uint32_t word) {
     no_source(c, 2, f.src[2]);
   if (carry) c.out.sdst = sgpr(bits(word, 14, 8), 2);
   if (accumulates(row.op)) c.out.src[2] = implicit(c.out.dst);
-  check_promoted_modifiers(c.out);
 }
 
 void decode_promoted_vop1(Cursor& c, uint32_t word) {
   const OpInfo& row = set_op(c, Format::vop1, bits(word, 25, 16) - 0x140);
-  if (row.op == Op::v_swap_b32 || row.op == Op::v_accvgpr_mov_b32)
-    throw DecodeError(format("%s has no VOP3 form", row.name));
+  need_form(row, !only_plain(row.op), "VOP3");
   const Vop3Fields f = read_vop3(c, word, false);
   if (const OperandSpec* spec = row.operand(Field::vdst))
     c.out.dst = destination(*spec, f.vdst);
@@ -251,7 +250,6 @@ void decode_promoted_vop1(Cursor& c, uint32_t word) {
     no_source(c, 0, f.src[0]);
   no_source(c, 1, f.src[1]);
   no_source(c, 2, f.src[2]);
-  if (!swaps(row.op)) check_promoted_modifiers(c.out);
 }
 
 void decode_native_vop3(Cursor& c, uint32_t word, const OpInfo& row) {
@@ -300,6 +298,7 @@ void decode_vop1(Cursor& c, uint32_t word) {
   } else {
     c.out.src[0] = vector_source(c, code, *from);
   }
+  check_vop_modifiers(c.out);
 }
 
 void decode_vop2(Cursor& c, uint32_t word) {
@@ -331,6 +330,7 @@ void decode_vop2(Cursor& c, uint32_t word) {
   }
   add_implicit_vop2(c.out);
   check_constant_bus(c.out);
+  check_vop_modifiers(c.out);
 }
 
 void decode_vopc(Cursor& c, uint32_t word) {
@@ -355,6 +355,7 @@ void decode_vopc(Cursor& c, uint32_t word) {
   }
   if (writes_exec(row)) c.out.sdst = exec();
   check_constant_bus(c.out);
+  check_vop_modifiers(c.out);
 }
 
 void decode_vop3(Cursor& c, uint32_t word) {
@@ -372,6 +373,7 @@ void decode_vop3(Cursor& c, uint32_t word) {
     if (row.op == Op::v_bitop3_b32 || row.op == Op::v_bitop3_b16) read_truth_table(c, word);
   }
   check_constant_bus(c.out);
+  check_vop_modifiers(c.out);
 }
 
 }  // namespace zyfa::emulator

@@ -14,6 +14,7 @@ from zyfa_ort.kernels.errors import EmulationError
 
 Arguments = Sequence[Value] | Mapping[str, "np.ndarray[Any, Any]"] | bytes
 ACCUMULATIONS = ("exact", "sequential", "pairwise")
+BYTE_ROUNDINGS = ("nearest_even", "truncate")
 MAX_INSTRUCTIONS = 200_000_000
 
 
@@ -68,11 +69,14 @@ class Device:
         max_instructions: int = MAX_INSTRUCTIONS,
         threads: int = 1,
         accumulation: str = "exact",
+        byte_rounding: str = "nearest_even",
         timing: dict[str, Any] | None = None,
     ) -> Result:
         """Runs a kernel and waits for its end. See launch() of this package for arguments and errors."""
         if accumulation not in ACCUMULATIONS:
             raise EmulationError(f"accumulation: expected {', '.join(ACCUMULATIONS)}, got '{accumulation}'")
+        if byte_rounding not in BYTE_ROUNDINGS:
+            raise EmulationError(f"byte_rounding: expected {', '.join(BYTE_ROUNDINGS)}, got '{byte_rounding}'")
         options = {
             "dynamic_lds": _count("dynamic_lds", dynamic_lds, 0),
             "check": bool(check),
@@ -80,6 +84,7 @@ class Device:
             "max_instructions": _count("max_instructions", max_instructions, 1, 2**64 - 1),
             "threads": _count("threads", threads, 1),
             "accumulation": accumulation,
+            "byte_rounding": byte_rounding,
         }
         if timing is not None:
             options["timing"] = timing
@@ -142,7 +147,7 @@ def _count(name: str, value: int, least: int, most: int = 2**32 - 1) -> int:
 
 
 def _sizes(name: str, sizes: int | Sequence[int]) -> tuple[int, int, int]:
-    given = (sizes,) if isinstance(sizes, int | np.integer) else tuple(sizes)
+    given = tuple(sizes) if isinstance(sizes, Sequence) else (sizes,)
     if not 1 <= len(given) <= 3:
         raise EmulationError(f"{name}: expected 1 to 3 sizes, got {given}")
     x, y, z = (*(_count(name, size, 1) for size in given), 1, 1)[:3]

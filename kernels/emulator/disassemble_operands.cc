@@ -46,11 +46,12 @@ std::string literal_text(const Operand& operand, const OperandSpec& spec) {
   const bool high = operand.dwords == 2 && spec.kind == Kind::real;
   const auto word = static_cast<uint32_t>(high ? operand.value >> 32 : operand.value);
   // The assembler prefers an inline constant of the same value unless told otherwise.
+  constexpr OperandSpec kDword{Field::src0, Accepts::source, Kind::bits, false, 32, 1, 32};
   OperandSpec as_integer = spec;
   as_integer.kind = Kind::bits;
   for (unsigned code = 128; code <= 248; ++code) {
     if (code > 208 && code < 240) continue;
-    for (const OperandSpec& type : {spec, as_integer}) {
+    for (const OperandSpec& type : {spec, as_integer, kDword}) {
       const uint64_t value = inline_constant(code, type);
       if (value == operand.value || static_cast<uint32_t>(value) == word) return format("lit(0x%x)", word);
     }

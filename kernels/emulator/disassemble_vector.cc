@@ -91,8 +91,9 @@ void add_output_modifiers(Text& text, const Instruction& i) {
 
 void add_sdwa(Text& text, const Instruction& i) {
   constexpr const char* kUnused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"};
-  const bool unpacks = i.op == Op::v_cvt_pk_f32_fp8 || i.op == Op::v_cvt_pk_f32_bf8;
-  if (i.info->format != Format::vopc && !unpacks) {
+  const bool source_only = i.op == Op::v_cvt_f32_fp8 || i.op == Op::v_cvt_f32_bf8 ||
+                           i.op == Op::v_cvt_pk_f32_fp8 || i.op == Op::v_cvt_pk_f32_bf8;
+  if (i.info->format != Format::vopc && !source_only) {
     add_output_modifiers(text, i);
     text.modifier(format("dst_sel:%s", select_text(i.dst_sel)));
     text.modifier(format("dst_unused:%s", kUnused[i.dst_unused]));
@@ -118,7 +119,7 @@ void add_vop3(Text& text, const Instruction& i) {
   if (i.op_sel != 0) {
     const int sources = source_count(i);
     // Bit 3 belongs to the destination, which stands behind the sources; byte selects use bits 2 and 3.
-    const bool bytes = i.op_sel & 4 && sources == 2;
+    const bool bytes = sources == 2 && i.info->operand(Field::vdst)->bits == 8;
     const unsigned packed =
         bytes ? i.op_sel : (i.op_sel & ((1u << sources) - 1)) | (i.op_sel >> 3 & 1u) << sources;
     text.modifier("op_sel:" + bit_list(packed, bytes ? 4 : sources + 1));
@@ -166,14 +167,16 @@ std::string packed_text(const Instruction& i) {
   unsigned neg_low = 0, neg_high = 0;
   for (int n = 0; n < 3; ++n) {
     if (!i.src[n]) continue;
-    text.operand(operand_text(i.src[n], *i.info->operand(kSources[n])));
+    const OperandSpec& spec = *i.info->operand(kSources[n]);
+    text.operand(is_mixed(i.op) ? source_text(i.src[n], spec) : operand_text(i.src[n], spec));
+    if (is_mixed(i.op)) continue;
     neg_low |= unsigned{i.src[n].neg} << n;
     neg_high |= unsigned{i.src[n].abs} << n;
   }
   if (i.op == Op::v_accvgpr_read || i.op == Op::v_accvgpr_write) return text.str();
   const int count = source_count(i);
   const unsigned all = (1u << count) - 1;
-  const bool mixed = i.op == Op::v_fma_mix_f32 || i.op == Op::v_fma_mixlo_f16 || i.op == Op::v_fma_mixhi_f16;
+  const bool mixed = is_mixed(i.op);
   if (i.op_sel != 0) text.modifier("op_sel:" + bit_list(i.op_sel, count));
   if ((i.op_sel_hi & all) != (mixed ? 0 : all)) text.modifier("op_sel_hi:" + bit_list(i.op_sel_hi, count));
   if (neg_low != 0) text.modifier("neg_lo:" + bit_list(neg_low, count));

@@ -1,5 +1,5 @@
-// What an instruction reads and writes, and which unit runs it: the common ground of the late-memory check, the
-// hazard rules and the timing model.
+// What an instruction reads and writes, and which unit runs it: the common ground of the late-memory check,
+// the hazard rules and the timing model.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,27 @@ enum class Unit : uint8_t { salu, valu, trans, matrix, smem, vmem, lds, flat, br
 
 // Why a register is touched.
 enum class Role : uint8_t {
-  source, dpp_source, matrix_a, matrix_b, matrix_c, matrix_scale, matrix_index, address, store_data, resource /* V#, SGPR
-  base or offset */, mask /* SGPR or VCC read lane by lane: v_cndmask, carry in */, lane_select, exec, m0, merge /* old
-  contents kept by a partial write */, result, partial_result
+  source,
+  dpp_source,
+  matrix_a,
+  matrix_b,
+  matrix_c,
+  matrix_scale,
+  matrix_index,
+  address,
+  store_data,
+  resource /* V#, SGPR
+base or offset */
+  ,
+  mask /* SGPR or VCC read lane by lane: v_cndmask, carry in */,
+  lane_select,
+  exec,
+  m0,
+  merge /* old
+contents kept by a partial write */
+  ,
+  result,
+  partial_result
 };
 
 struct Use {
@@ -39,37 +57,38 @@ struct Uses {
 // Groups of matrix instructions with wait states of their own: all with inputs below 32 bits, f32, f64.
 enum class MatrixGroup : uint8_t { xdl, f32, f64 };
 
-// What the hazard rules ask about an instruction beyond its registers. A vector instruction is one of units valu, trans.
+// What the hazard rules ask about an instruction beyond its registers. A vector instruction is one of units
+// valu, trans.
 enum Trait : uint16_t {
   kDpp = 1 << 0,
   kPermlaneSwap = 1 << 1,
-  kLaneRead = 1 << 2,         // v_readlane, v_readfirstlane
-  kLaneAccess = 1 << 3,       // these and v_writelane
-  kDivFmas = 1 << 4,          // reads VCC late
-  kUsesM0 = 1 << 5,           // LDS-DMA, messages, add-TID: M0 is read without an interlock
+  kLaneRead = 1 << 2,    // v_readlane, v_readfirstlane
+  kLaneAccess = 1 << 3,  // these and v_writelane
+  kDivFmas = 1 << 4,     // reads VCC late
+  kUsesM0 = 1 << 5,      // LDS-DMA, messages, add-TID: M0 is read without an interlock
   kSetreg = 1 << 6,
   kGetreg = 1 << 7,
-  kWritesExec = 1 << 8,       // vector instruction that writes EXEC
+  kWritesExec = 1 << 8,  // vector instruction that writes EXEC
   kCmpx = 1 << 9,
-  kWideStore = 1 << 10,       // more than 64 bits of data, no SGPR offset: data is fetched late
-  kShiftedResult = 1 << 11,   // result placed by dst_sel or op_sel: not forwarded
-  kScaledPart = 1 << 12,      // scaled conversion into the low part
+  kWideStore = 1 << 10,      // more than 64 bits of data, no SGPR offset: data is fetched late
+  kShiftedResult = 1 << 11,  // result placed by dst_sel or op_sel: not forwarded
+  kScaledPart = 1 << 12,     // scaled conversion into the low part
   kDot = 1 << 13,
-  kVectorSgpr = 1 << 14,      // vector instruction that writes SGPRs (VCC, M0 included)
+  kVectorSgpr = 1 << 14,  // vector instruction that writes SGPRs (VCC, M0 included)
 };
 
 struct Effects {
   Unit unit = Unit::salu;
-  uint8_t passes = 0;              // of matrix instructions (1 pass = 4 cycles)
+  uint8_t passes = 0;  // of matrix instructions (1 pass = 4 cycles)
   MatrixGroup group = MatrixGroup::xdl;
   uint16_t traits = 0;
-  bool all_lanes = false;          // reads and writes every lane whatever EXEC says
+  bool all_lanes = false;  // reads and writes every lane whatever EXEC says
   bool reads_scc = false, writes_scc = false;
   bool reads_exec = false, writes_exec = false;
   bool is_load = false, is_store = false, is_atomic = false, lds_dma = false;
   Uses<8> vgpr_reads;
   Uses<3> vgpr_writes;
-  Uses<8> sgpr_reads;              // VCC, M0 and EXEC are SGPRs 106, 124, 126
+  Uses<8> sgpr_reads;  // VCC, M0 and EXEC are SGPRs 106, 124, 126
   Uses<3> sgpr_writes;
 
   bool is_vector() const { return unit == Unit::valu || unit == Unit::trans; }
@@ -78,7 +97,8 @@ struct Effects {
   bool is_memory() const { return unit == Unit::vmem || unit == Unit::lds || unit == Unit::flat; }
 };
 
-// Implicit EXEC of vector and memory instructions is reads_exec alone; sgpr_reads has it where it is an operand.
+// Implicit EXEC of vector and memory instructions is reads_exec alone; sgpr_reads has it where it is an
+// operand.
 Effects effects_of(const Instruction& instruction);
 
 }  // namespace zyfa::emulator

@@ -82,7 +82,8 @@ bool selects_byte(const Instruction& instruction) {
   return converts_into_part(instruction) && instruction.info->operand(Field::vdst)->bits == 8;
 }
 
-// 16-bit results of GFX9 that keep the other half (LLVM, zeroesHigh16BitsOfDest: everything else writes zeros there).
+// 16-bit results of GFX9 that keep the other half (LLVM, zeroesHigh16BitsOfDest: everything else writes zeros
+// there).
 bool keeps_other_half(Op op) {
   switch (op) {
     case Op::v_fma_mixlo_f16:
@@ -115,12 +116,14 @@ bool keeps_other_half(Op op) {
 
 bool is_vop3_only(const Instruction& instruction) { return instruction.info->format == Format::vop3; }
 
-bool places_by_op_sel(const Instruction& instruction) { return is_vop3_only(instruction) && (instruction.op_sel & 8); }
+bool places_by_op_sel(const Instruction& instruction) {
+  return is_vop3_only(instruction) && (instruction.op_sel & 8);
+}
 
 // Lanes whose DPP source lies outside the row or wave: only shifts and the two row broadcasts have them.
 bool dpp_has_invalid_lanes(unsigned control) {
-  return (control >= 0x101 && control <= 0x10f) || (control >= 0x111 && control <= 0x11f) || control == 0x130 ||
-         control == 0x138 || control == 0x142 || control == 0x143;
+  return (control >= 0x101 && control <= 0x10f) || (control >= 0x111 && control <= 0x11f) ||
+         control == 0x130 || control == 0x138 || control == 0x142 || control == 0x143;
 }
 
 bool dpp_keeps_lanes(const Instruction& instruction) {
@@ -141,7 +144,8 @@ uint16_t placement_traits(const Instruction& instruction) {
   if (instruction.encoding == Encoding::sdwa) return instruction.dst_sel != 6 ? kShiftedResult : 0;
   if (!is_vop3_only(instruction)) return 0;
   if (places_by_op_sel(instruction)) return kShiftedResult;
-  if ((selects_byte(instruction) || converts_to_fp4(instruction)) && (instruction.op_sel & 4)) return kShiftedResult;
+  if ((selects_byte(instruction) || converts_to_fp4(instruction)) && (instruction.op_sel & 4))
+    return kShiftedResult;
   // clang 22 leaves no state behind scaled conversions into the low part; AMD's instruction set asks for one.
   if (starts_with(instruction, "v_cvt_scalef32_") && converts_into_part(instruction)) return kScaledPart;
   return 0;

@@ -25,6 +25,9 @@ struct LaunchError : Error {
   using Error::Error;
 };
 
+// Throws a LaunchError with this text.
+[[noreturn]] void fail(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
+
 std::string format(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
 
 }  // namespace zyfa::emulator

@@ -1,17 +1,41 @@
 // SOP1, SOP2 and the arithmetic of SOPK.
 #include "exec_scalar.hpp"
 
+#include "exec_scalar_operations.hpp"
+
 namespace zyfa::emulator {
+
+uint64_t special_value(const Wave& wave, uint16_t number) {
+  switch (number) {
+    case kSharedBase:
+      return kSharedAperture;
+    case kSharedLimit:
+      return kSharedAperture + 0xffffffff;
+    case kPrivateBase:
+      return kPrivateAperture;
+    case kPrivateLimit:
+      return kPrivateAperture + 0xffffffff;
+    case kVccz:
+      return wave.vcc() == 0;
+    case kExecz:
+      return wave.exec() == 0;
+    case kScc:
+      return wave.scc;
+    default:
+      throw LaunchError(format("scalar source %u has no value here", number));
+  }
+}
+
+uint32_t special_value32(const Wave& wave, uint16_t number) {
+  const uint64_t value = special_value(wave, number);
+  return static_cast<uint32_t>(number >= kSharedBase && number <= kPrivateLimit ? value >> 32 : value);
+}
+
 namespace {
 
-// ---- shapes: how operands are read and results written ----------------------------------------------------------------
+using namespace scalar;
 
-// What an operation makes: its value, and SCC when it sets it.
-template <typename T>
-struct Out {
-  T value;
-  bool scc;
-};
+// ---- shapes: how operands are read and results written ----------------------------------------------------
 
 template <typename T>
 T read(const Wave& wave, const Operand& operand) {
@@ -71,160 +95,9 @@ void write_exec(Wave& wave, const Instruction& in) {
   wave.scc = made != 0;
 }
 
-// ---- operations -------------------------------------------------------------------------------------------------------
+// ---- operations -------------------------------------------------------------------------------------------
 
-template <typename T>
-T same(T a) {
-  return a;
-}
-template <typename T>
-T negated(T a) {
-  return ~a;
-}
-template <typename T>
-T and_(T a, T b) {
-  return a & b;
-}
-template <typename T>
-T or_(T a, T b) {
-  return a | b;
-}
-template <typename T>
-T xor_(T a, T b) {
-  return a ^ b;
-}
-template <typename T>
-T andn2(T a, T b) {
-  return a & ~b;
-}
-template <typename T>
-T orn2(T a, T b) {
-  return a | ~b;
-}
-template <typename T>
-T nand(T a, T b) {
-  return ~(a & b);
-}
-template <typename T>
-T nor(T a, T b) {
-  return ~(a | b);
-}
-template <typename T>
-T xnor(T a, T b) {
-  return ~(a ^ b);
-}
-uint64_t andn1(uint64_t a, uint64_t b) { return ~a & b; }
-uint64_t orn1(uint64_t a, uint64_t b) { return ~a | b; }
-
-template <typename T>
-T whole_quads(T a) {
-  const T low = a | a >> 1 | a >> 2 | a >> 3;
-  const T first = low & static_cast<T>(0x1111111111111111u);
-  return first * 15;
-}
-template <typename T>
-T quad_mask(T a) {
-  T made = 0;
-  for (unsigned i = 0; i < sizeof(T) * 2; ++i) made |= static_cast<T>((a >> (4 * i) & 15) != 0) << i;
-  return made;
-}
-template <typename T>
-T reversed(T a) {
-  T made = 0;
-  for (unsigned i = 0; i < sizeof(T) * 8; ++i) made |= (a >> i & 1) << (sizeof(T) * 8 - 1 - i);
-  return made;
-}
-uint32_t ones(uint64_t a) { return static_cast<uint32_t>(__builtin_popcountll(a)); }
-uint32_t zeros32(uint32_t a) { return ones(static_cast<uint32_t>(~a)); }
-uint32_t zeros64(uint64_t a) { return ones(~a); }
-uint32_t first_one(uint64_t a) { return a == 0 ? ~0u : static_cast<uint32_t>(__builtin_ctzll(a)); }
-uint32_t first_zero32(uint32_t a) { return first_one(static_cast<uint32_t>(~a)); }
-uint32_t first_zero64(uint64_t a) { return first_one(~a); }
-uint32_t leading_zeros32(uint32_t a) { return a == 0 ? ~0u : static_cast<uint32_t>(__builtin_clz(a)); }
-uint32_t leading_zeros64(uint64_t a) { return a == 0 ? ~0u : static_cast<uint32_t>(__builtin_clzll(a)); }
-// Position of the first bit that differs from the sign bit, counted from it; -1 when there is none.
-uint32_t sign_bits32(uint32_t a) { return leading_zeros32(a >> 31 ? ~a : a); }
-uint32_t sign_bits64(uint64_t a) { return leading_zeros64(a >> 63 ? ~a : a); }
-uint32_t extend8(uint32_t a) { return static_cast<uint32_t>(static_cast<int8_t>(a)); }
-uint32_t extend16(uint32_t a) { return static_cast<uint32_t>(static_cast<int16_t>(a)); }
-uint32_t absolute(uint32_t a) { return a >> 31 ? 0 - a : a; }
-uint64_t doubled_bits(uint32_t a) {
-  uint64_t made = 0;
-  for (unsigned i = 0; i < 32; ++i) made |= uint64_t{(a >> i & 1) * 3} << (2 * i);
-  return made;
-}
-
-template <typename T>
-T shifted_left(T a, uint32_t n) {
-  return a << (n & (sizeof(T) * 8 - 1));
-}
-template <typename T>
-T shifted_right(T a, uint32_t n) {
-  return a >> (n & (sizeof(T) * 8 - 1));
-}
-uint32_t arithmetic32(int32_t a, uint32_t n) { return static_cast<uint32_t>(a >> (n & 31)); }
-uint64_t arithmetic64(int64_t a, uint32_t n) { return static_cast<uint64_t>(a >> (n & 63)); }
-template <typename T>
-T low_mask(unsigned width) {
-  return width >= sizeof(T) * 8 ? ~T{0} : (T{1} << width) - 1;
-}
-template <typename T>
-T field_mask(uint32_t width, uint32_t offset) {
-  constexpr uint32_t kBits = sizeof(T) * 8 - 1;
-  return low_mask<T>(width & kBits) << (offset & kBits);
-}
-template <typename T>
-T field(T a, uint32_t where) {
-  return a >> (where & (sizeof(T) * 8 - 1)) & low_mask<T>(where >> 16 & 127);
-}
-// The field's top bit extended; of a field that reaches past the register, the zeros shifted in.
-template <typename T>
-T signed_field(T a, uint32_t where) {
-  using Signed = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
-  const unsigned width = where >> 16 & 127;
-  if (width == 0) return 0;
-  const T bits = static_cast<T>(static_cast<Signed>(a) >> (where & (sizeof(T) * 8 - 1)));
-  if (width >= sizeof(T) * 8) return bits;
-  const T sign = T{1} << (width - 1);
-  return ((bits & low_mask<T>(width)) ^ sign) - sign;
-}
-uint32_t product(uint32_t a, uint32_t b) { return a * b; }
-uint32_t product_high(uint32_t a, uint32_t b) { return static_cast<uint32_t>(uint64_t{a} * b >> 32); }
-uint32_t product_high_signed(int32_t a, int32_t b) { return static_cast<uint32_t>(int64_t{a} * b >> 32); }
-uint32_t distance(uint32_t a, uint32_t b) { return absolute(a - b); }
-uint32_t pack_ll(uint32_t a, uint32_t b) { return (a & 0xffff) | b << 16; }
-uint32_t pack_lh(uint32_t a, uint32_t b) { return (a & 0xffff) | (b & 0xffff0000); }
-uint32_t pack_hh(uint32_t a, uint32_t b) { return a >> 16 | (b & 0xffff0000); }
-
-bool overflows(uint32_t a, uint32_t b, uint32_t sum) { return ((a ^ sum) & (b ^ sum)) >> 31; }
-
-using Out32 = Out<uint32_t>;
-Out32 add_u32(uint32_t a, uint32_t b, bool) { return {a + b, a + b < a}; }
-Out32 sub_u32(uint32_t a, uint32_t b, bool) { return {a - b, b > a}; }
-Out32 add_i32(uint32_t a, uint32_t b, bool) { return {a + b, overflows(a, b, a + b)}; }
-Out32 sub_i32(uint32_t a, uint32_t b, bool) { return {a - b, overflows(a, ~b, a - b)}; }
-Out32 addc_u32(uint32_t a, uint32_t b, bool c) {
-  const uint64_t sum = uint64_t{a} + b + c;
-  return {static_cast<uint32_t>(sum), sum >> 32 != 0};
-}
-Out32 subb_u32(uint32_t a, uint32_t b, bool c) { return {a - b - c, uint64_t{b} + c > a}; }
-template <int N>
-Out32 shift_add(uint32_t a, uint32_t b, bool) {
-  const uint64_t sum = (uint64_t{a} << N) + b;
-  return {static_cast<uint32_t>(sum), sum >> 32 != 0};
-}
-template <typename T>
-Out32 smaller(uint32_t a, uint32_t b, bool) {
-  const bool first = static_cast<T>(a) < static_cast<T>(b);
-  return {first ? a : b, first};
-}
-template <typename T>
-Out32 larger(uint32_t a, uint32_t b, bool) {
-  const bool first = static_cast<T>(a) > static_cast<T>(b);
-  return {first ? a : b, first};
-}
-
-// ---- operations that need more than their operands ---------------------------------------------------------------------
+// ---- operations that need more than their operands --------------------------------------------------------
 
 template <typename T>
 void conditional_move(Wave& wave, const Instruction& in) {
@@ -237,14 +110,16 @@ void select(Wave& wave, const Instruction& in) {
 template <typename T, bool Value>
 void set_bit(Wave& wave, const Instruction& in) {
   const T bit = T{1} << (read32(wave, in.src[0]) & (sizeof(T) * 8 - 1));
-  const T old = sizeof(T) == 8 ? static_cast<T>(wave.sgpr64(in.dst.reg)) : static_cast<T>(wave.sgpr[in.dst.reg]);
+  const T old =
+      sizeof(T) == 8 ? static_cast<T>(wave.sgpr64(in.dst.reg)) : static_cast<T>(wave.sgpr[in.dst.reg]);
   write(wave, in.dst, static_cast<T>(Value ? old | bit : old & ~bit));
 }
 // Register number plus M0; only what a kernel may name.
 unsigned relative(const Wave& wave, unsigned reg, unsigned dwords) {
   const uint64_t at = uint64_t{reg} + wave.sgpr[kM0];
   if (at + dwords > kFlatScratch || at % dwords != 0)
-    throw LaunchError(format("relative SGPR: s%u + m0 (%u) is no register of the kernel", reg, wave.sgpr[kM0]));
+    throw LaunchError(
+        format("relative SGPR: s%u + m0 (%u) is no register of the kernel", reg, wave.sgpr[kM0]));
   return static_cast<unsigned>(at);
 }
 template <typename T>
@@ -281,112 +156,216 @@ using i64 = int64_t;
 
 Handler arithmetic_handler(Op op) {
   switch (op) {
-    case Op::s_mov_b32: return one<same<u32>, u32>;
-    case Op::s_mov_b64: return one<same<u64>, u64>;
-    case Op::s_cmov_b32: return conditional_move<u32>;
-    case Op::s_cmov_b64: return conditional_move<u64>;
-    case Op::s_not_b32: return one_scc<negated<u32>, u32>;
-    case Op::s_not_b64: return one_scc<negated<u64>, u64>;
-    case Op::s_wqm_b32: return one_scc<whole_quads<u32>, u32>;
-    case Op::s_wqm_b64: return one_scc<whole_quads<u64>, u64>;
-    case Op::s_brev_b32: return one<reversed<u32>, u32>;
-    case Op::s_brev_b64: return one<reversed<u64>, u64>;
-    case Op::s_bcnt0_i32_b32: return one_scc<zeros32, u32>;
-    case Op::s_bcnt0_i32_b64: return one_scc<zeros64, u64>;
-    case Op::s_bcnt1_i32_b32: return one_scc<ones, u32>;
-    case Op::s_bcnt1_i32_b64: return one_scc<ones, u64>;
-    case Op::s_ff0_i32_b32: return one<first_zero32, u32>;
-    case Op::s_ff0_i32_b64: return one<first_zero64, u64>;
-    case Op::s_ff1_i32_b32: return one<first_one, u32>;
-    case Op::s_ff1_i32_b64: return one<first_one, u64>;
-    case Op::s_flbit_i32_b32: return one<leading_zeros32, u32>;
-    case Op::s_flbit_i32_b64: return one<leading_zeros64, u64>;
-    case Op::s_flbit_i32: return one<sign_bits32, u32>;
-    case Op::s_flbit_i32_i64: return one<sign_bits64, u64>;
-    case Op::s_sext_i32_i8: return one<extend8, u32>;
-    case Op::s_sext_i32_i16: return one<extend16, u32>;
-    case Op::s_bitset0_b32: return set_bit<u32, false>;
-    case Op::s_bitset0_b64: return set_bit<u64, false>;
-    case Op::s_bitset1_b32: return set_bit<u32, true>;
-    case Op::s_bitset1_b64: return set_bit<u64, true>;
-    case Op::s_and_saveexec_b64: return save_exec<and_<u64>>;
-    case Op::s_or_saveexec_b64: return save_exec<or_<u64>>;
-    case Op::s_xor_saveexec_b64: return save_exec<xor_<u64>>;
-    case Op::s_andn2_saveexec_b64: return save_exec<andn2<u64>>;
-    case Op::s_orn2_saveexec_b64: return save_exec<orn2<u64>>;
-    case Op::s_nand_saveexec_b64: return save_exec<nand<u64>>;
-    case Op::s_nor_saveexec_b64: return save_exec<nor<u64>>;
-    case Op::s_xnor_saveexec_b64: return save_exec<xnor<u64>>;
-    case Op::s_andn1_saveexec_b64: return save_exec<andn1>;
-    case Op::s_orn1_saveexec_b64: return save_exec<orn1>;
-    case Op::s_andn1_wrexec_b64: return write_exec<andn1>;
-    case Op::s_andn2_wrexec_b64: return write_exec<andn2<u64>>;
-    case Op::s_quadmask_b32: return one_scc<quad_mask<u32>, u32>;
-    case Op::s_quadmask_b64: return one_scc<quad_mask<u64>, u64>;
-    case Op::s_movrels_b32: return move_relative_source<u32>;
-    case Op::s_movrels_b64: return move_relative_source<u64>;
-    case Op::s_movreld_b32: return move_relative_destination<u32>;
-    case Op::s_movreld_b64: return move_relative_destination<u64>;
-    case Op::s_abs_i32: return one_scc<absolute, u32>;
-    case Op::s_bitreplicate_b64_b32: return one<doubled_bits, u32>;
+    case Op::s_mov_b32:
+      return one<same<u32>, u32>;
+    case Op::s_mov_b64:
+      return one<same<u64>, u64>;
+    case Op::s_cmov_b32:
+      return conditional_move<u32>;
+    case Op::s_cmov_b64:
+      return conditional_move<u64>;
+    case Op::s_not_b32:
+      return one_scc<negated<u32>, u32>;
+    case Op::s_not_b64:
+      return one_scc<negated<u64>, u64>;
+    case Op::s_wqm_b32:
+      return one_scc<whole_quads<u32>, u32>;
+    case Op::s_wqm_b64:
+      return one_scc<whole_quads<u64>, u64>;
+    case Op::s_brev_b32:
+      return one<reversed<u32>, u32>;
+    case Op::s_brev_b64:
+      return one<reversed<u64>, u64>;
+    case Op::s_bcnt0_i32_b32:
+      return one_scc<zeros32, u32>;
+    case Op::s_bcnt0_i32_b64:
+      return one_scc<zeros64, u64>;
+    case Op::s_bcnt1_i32_b32:
+      return one_scc<ones, u32>;
+    case Op::s_bcnt1_i32_b64:
+      return one_scc<ones, u64>;
+    case Op::s_ff0_i32_b32:
+      return one<first_zero32, u32>;
+    case Op::s_ff0_i32_b64:
+      return one<first_zero64, u64>;
+    case Op::s_ff1_i32_b32:
+      return one<first_one, u32>;
+    case Op::s_ff1_i32_b64:
+      return one<first_one, u64>;
+    case Op::s_flbit_i32_b32:
+      return one<leading_zeros32, u32>;
+    case Op::s_flbit_i32_b64:
+      return one<leading_zeros64, u64>;
+    case Op::s_flbit_i32:
+      return one<sign_bits32, u32>;
+    case Op::s_flbit_i32_i64:
+      return one<sign_bits64, u64>;
+    case Op::s_sext_i32_i8:
+      return one<extend8, u32>;
+    case Op::s_sext_i32_i16:
+      return one<extend16, u32>;
+    case Op::s_bitset0_b32:
+      return set_bit<u32, false>;
+    case Op::s_bitset0_b64:
+      return set_bit<u64, false>;
+    case Op::s_bitset1_b32:
+      return set_bit<u32, true>;
+    case Op::s_bitset1_b64:
+      return set_bit<u64, true>;
+    case Op::s_and_saveexec_b64:
+      return save_exec<and_<u64>>;
+    case Op::s_or_saveexec_b64:
+      return save_exec<or_<u64>>;
+    case Op::s_xor_saveexec_b64:
+      return save_exec<xor_<u64>>;
+    case Op::s_andn2_saveexec_b64:
+      return save_exec<andn2<u64>>;
+    case Op::s_orn2_saveexec_b64:
+      return save_exec<orn2<u64>>;
+    case Op::s_nand_saveexec_b64:
+      return save_exec<nand<u64>>;
+    case Op::s_nor_saveexec_b64:
+      return save_exec<nor<u64>>;
+    case Op::s_xnor_saveexec_b64:
+      return save_exec<xnor<u64>>;
+    case Op::s_andn1_saveexec_b64:
+      return save_exec<andn1>;
+    case Op::s_orn1_saveexec_b64:
+      return save_exec<orn1>;
+    case Op::s_andn1_wrexec_b64:
+      return write_exec<andn1>;
+    case Op::s_andn2_wrexec_b64:
+      return write_exec<andn2<u64>>;
+    case Op::s_quadmask_b32:
+      return one_scc<quad_mask<u32>, u32>;
+    case Op::s_quadmask_b64:
+      return one_scc<quad_mask<u64>, u64>;
+    case Op::s_movrels_b32:
+      return move_relative_source<u32>;
+    case Op::s_movrels_b64:
+      return move_relative_source<u64>;
+    case Op::s_movreld_b32:
+      return move_relative_destination<u32>;
+    case Op::s_movreld_b64:
+      return move_relative_destination<u64>;
+    case Op::s_abs_i32:
+      return one_scc<absolute, u32>;
+    case Op::s_bitreplicate_b64_b32:
+      return one<doubled_bits, u32>;
 
-    case Op::s_add_u32: return carry<add_u32>;
-    case Op::s_sub_u32: return carry<sub_u32>;
-    case Op::s_add_i32: return carry<add_i32>;
-    case Op::s_sub_i32: return carry<sub_i32>;
-    case Op::s_addc_u32: return carry<addc_u32>;
-    case Op::s_subb_u32: return carry<subb_u32>;
-    case Op::s_min_i32: return carry<smaller<i32>>;
-    case Op::s_min_u32: return carry<smaller<u32>>;
-    case Op::s_max_i32: return carry<larger<i32>>;
-    case Op::s_max_u32: return carry<larger<u32>>;
-    case Op::s_lshl1_add_u32: return carry<shift_add<1>>;
-    case Op::s_lshl2_add_u32: return carry<shift_add<2>>;
-    case Op::s_lshl3_add_u32: return carry<shift_add<3>>;
-    case Op::s_lshl4_add_u32: return carry<shift_add<4>>;
-    case Op::s_cselect_b32: return select<u32>;
-    case Op::s_cselect_b64: return select<u64>;
-    case Op::s_and_b32: return two_scc<and_<u32>, u32, u32>;
-    case Op::s_and_b64: return two_scc<and_<u64>, u64, u64>;
-    case Op::s_or_b32: return two_scc<or_<u32>, u32, u32>;
-    case Op::s_or_b64: return two_scc<or_<u64>, u64, u64>;
-    case Op::s_xor_b32: return two_scc<xor_<u32>, u32, u32>;
-    case Op::s_xor_b64: return two_scc<xor_<u64>, u64, u64>;
-    case Op::s_andn2_b32: return two_scc<andn2<u32>, u32, u32>;
-    case Op::s_andn2_b64: return two_scc<andn2<u64>, u64, u64>;
-    case Op::s_orn2_b32: return two_scc<orn2<u32>, u32, u32>;
-    case Op::s_orn2_b64: return two_scc<orn2<u64>, u64, u64>;
-    case Op::s_nand_b32: return two_scc<nand<u32>, u32, u32>;
-    case Op::s_nand_b64: return two_scc<nand<u64>, u64, u64>;
-    case Op::s_nor_b32: return two_scc<nor<u32>, u32, u32>;
-    case Op::s_nor_b64: return two_scc<nor<u64>, u64, u64>;
-    case Op::s_xnor_b32: return two_scc<xnor<u32>, u32, u32>;
-    case Op::s_xnor_b64: return two_scc<xnor<u64>, u64, u64>;
-    case Op::s_lshl_b32: return two_scc<shifted_left<u32>, u32, u32>;
-    case Op::s_lshl_b64: return two_scc<shifted_left<u64>, u64, u32>;
-    case Op::s_lshr_b32: return two_scc<shifted_right<u32>, u32, u32>;
-    case Op::s_lshr_b64: return two_scc<shifted_right<u64>, u64, u32>;
-    case Op::s_ashr_i32: return two_scc<arithmetic32, i32, u32>;
-    case Op::s_ashr_i64: return two_scc<arithmetic64, i64, u32>;
-    case Op::s_bfm_b32: return two<field_mask<u32>, u32, u32>;
-    case Op::s_bfm_b64: return two<field_mask<u64>, u32, u32>;
-    case Op::s_mul_i32: return two<product, u32, u32>;
-    case Op::s_bfe_u32: return two_scc<field<u32>, u32, u32>;
-    case Op::s_bfe_u64: return two_scc<field<u64>, u64, u32>;
-    case Op::s_bfe_i32: return two_scc<signed_field<u32>, u32, u32>;
-    case Op::s_bfe_i64: return two_scc<signed_field<u64>, u64, u32>;
-    case Op::s_absdiff_i32: return two_scc<distance, u32, u32>;
-    case Op::s_mul_hi_u32: return two<product_high, u32, u32>;
-    case Op::s_mul_hi_i32: return two<product_high_signed, i32, i32>;
-    case Op::s_pack_ll_b32_b16: return two<pack_ll, u32, u32>;
-    case Op::s_pack_lh_b32_b16: return two<pack_lh, u32, u32>;
-    case Op::s_pack_hh_b32_b16: return two<pack_hh, u32, u32>;
+    case Op::s_add_u32:
+      return carry<add_u32>;
+    case Op::s_sub_u32:
+      return carry<sub_u32>;
+    case Op::s_add_i32:
+      return carry<add_i32>;
+    case Op::s_sub_i32:
+      return carry<sub_i32>;
+    case Op::s_addc_u32:
+      return carry<addc_u32>;
+    case Op::s_subb_u32:
+      return carry<subb_u32>;
+    case Op::s_min_i32:
+      return carry<smaller<i32>>;
+    case Op::s_min_u32:
+      return carry<smaller<u32>>;
+    case Op::s_max_i32:
+      return carry<larger<i32>>;
+    case Op::s_max_u32:
+      return carry<larger<u32>>;
+    case Op::s_lshl1_add_u32:
+      return carry<shift_add<1>>;
+    case Op::s_lshl2_add_u32:
+      return carry<shift_add<2>>;
+    case Op::s_lshl3_add_u32:
+      return carry<shift_add<3>>;
+    case Op::s_lshl4_add_u32:
+      return carry<shift_add<4>>;
+    case Op::s_cselect_b32:
+      return select<u32>;
+    case Op::s_cselect_b64:
+      return select<u64>;
+    case Op::s_and_b32:
+      return two_scc<and_<u32>, u32, u32>;
+    case Op::s_and_b64:
+      return two_scc<and_<u64>, u64, u64>;
+    case Op::s_or_b32:
+      return two_scc<or_<u32>, u32, u32>;
+    case Op::s_or_b64:
+      return two_scc<or_<u64>, u64, u64>;
+    case Op::s_xor_b32:
+      return two_scc<xor_<u32>, u32, u32>;
+    case Op::s_xor_b64:
+      return two_scc<xor_<u64>, u64, u64>;
+    case Op::s_andn2_b32:
+      return two_scc<andn2<u32>, u32, u32>;
+    case Op::s_andn2_b64:
+      return two_scc<andn2<u64>, u64, u64>;
+    case Op::s_orn2_b32:
+      return two_scc<orn2<u32>, u32, u32>;
+    case Op::s_orn2_b64:
+      return two_scc<orn2<u64>, u64, u64>;
+    case Op::s_nand_b32:
+      return two_scc<nand<u32>, u32, u32>;
+    case Op::s_nand_b64:
+      return two_scc<nand<u64>, u64, u64>;
+    case Op::s_nor_b32:
+      return two_scc<nor<u32>, u32, u32>;
+    case Op::s_nor_b64:
+      return two_scc<nor<u64>, u64, u64>;
+    case Op::s_xnor_b32:
+      return two_scc<xnor<u32>, u32, u32>;
+    case Op::s_xnor_b64:
+      return two_scc<xnor<u64>, u64, u64>;
+    case Op::s_lshl_b32:
+      return two_scc<shifted_left<u32>, u32, u32>;
+    case Op::s_lshl_b64:
+      return two_scc<shifted_left<u64>, u64, u32>;
+    case Op::s_lshr_b32:
+      return two_scc<shifted_right<u32>, u32, u32>;
+    case Op::s_lshr_b64:
+      return two_scc<shifted_right<u64>, u64, u32>;
+    case Op::s_ashr_i32:
+      return two_scc<arithmetic32, i32, u32>;
+    case Op::s_ashr_i64:
+      return two_scc<arithmetic64, i64, u32>;
+    case Op::s_bfm_b32:
+      return two<field_mask<u32>, u32, u32>;
+    case Op::s_bfm_b64:
+      return two<field_mask<u64>, u32, u32>;
+    case Op::s_mul_i32:
+      return two<product, u32, u32>;
+    case Op::s_bfe_u32:
+      return two_scc<field<u32>, u32, u32>;
+    case Op::s_bfe_u64:
+      return two_scc<field<u64>, u64, u32>;
+    case Op::s_bfe_i32:
+      return two_scc<signed_field<u32>, u32, u32>;
+    case Op::s_bfe_i64:
+      return two_scc<signed_field<u64>, u64, u32>;
+    case Op::s_absdiff_i32:
+      return two_scc<distance, u32, u32>;
+    case Op::s_mul_hi_u32:
+      return two<product_high, u32, u32>;
+    case Op::s_mul_hi_i32:
+      return two<product_high_signed, i32, i32>;
+    case Op::s_pack_ll_b32_b16:
+      return two<pack_ll, u32, u32>;
+    case Op::s_pack_lh_b32_b16:
+      return two<pack_lh, u32, u32>;
+    case Op::s_pack_hh_b32_b16:
+      return two<pack_hh, u32, u32>;
 
-    case Op::s_movk_i32: return move_immediate;
-    case Op::s_cmovk_i32: return conditional_move_immediate;
-    case Op::s_addk_i32: return add_immediate;
-    case Op::s_mulk_i32: return multiply_immediate;
-    default: return nullptr;
+    case Op::s_movk_i32:
+      return move_immediate;
+    case Op::s_cmovk_i32:
+      return conditional_move_immediate;
+    case Op::s_addk_i32:
+      return add_immediate;
+    case Op::s_mulk_i32:
+      return multiply_immediate;
+    default:
+      return nullptr;
   }
 }
 

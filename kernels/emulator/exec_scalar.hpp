@@ -6,32 +6,10 @@
 
 namespace zyfa::emulator {
 
-inline uint64_t special_value(const Wave& wave, uint16_t number) {
-  switch (number) {
-    case kSharedBase:
-      return kSharedAperture;
-    case kSharedLimit:
-      return kSharedAperture + 0xffffffff;
-    case kPrivateBase:
-      return kPrivateAperture;
-    case kPrivateLimit:
-      return kPrivateAperture + 0xffffffff;
-    case kVccz:
-      return wave.vcc() == 0;
-    case kExecz:
-      return wave.exec() == 0;
-    case kScc:
-      return wave.scc;
-    default:
-      throw LaunchError(format("scalar source %u has no value here", number));
-  }
-}
-
-// Apertures read as 32 bits give their upper half: their lower one is 0.
-inline uint32_t special_value32(const Wave& wave, uint16_t number) {
-  const uint64_t value = special_value(wave, number);
-  return static_cast<uint32_t>(number >= kSharedBase && number <= kPrivateLimit ? value >> 32 : value);
-}
+// The value of an aperture, VCCZ, EXECZ or SCC. Apertures read as 32 bits give their upper half: their lower
+// one is 0.
+uint64_t special_value(const Wave& wave, uint16_t number);
+uint32_t special_value32(const Wave& wave, uint16_t number);
 
 inline uint32_t read32(const Wave& wave, const Operand& operand) {
   switch (operand.kind) {
@@ -59,7 +37,7 @@ inline uint64_t read64(const Wave& wave, const Operand& operand) {
   }
 }
 
-Handler scalar_control_handler(Op op);   // exec_scalar_control.cc: SOPP, jumps, hardware registers
-Handler scalar_compare_handler(Op op);   // exec_scalar_compare.cc: SOPC and the compares of SOPK
+Handler scalar_control_handler(Op op);  // exec_scalar_control.cc: SOPP, jumps, hardware registers
+Handler scalar_compare_handler(Op op);  // exec_scalar_compare.cc: SOPC and the compares of SOPK
 
 }  // namespace zyfa::emulator

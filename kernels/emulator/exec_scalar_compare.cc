@@ -9,12 +9,18 @@ enum class Relation { eq, ne, gt, ge, lt, le };
 template <Relation R, typename T>
 bool holds(T a, T b) {
   switch (R) {
-    case Relation::eq: return a == b;
-    case Relation::ne: return a != b;
-    case Relation::gt: return a > b;
-    case Relation::ge: return a >= b;
-    case Relation::lt: return a < b;
-    default: return a <= b;
+    case Relation::eq:
+      return a == b;
+    case Relation::ne:
+      return a != b;
+    case Relation::gt:
+      return a > b;
+    case Relation::ge:
+      return a >= b;
+    case Relation::lt:
+      return a < b;
+    default:
+      return a <= b;
   }
 }
 
@@ -44,37 +50,68 @@ void compare_bit(Wave& wave, const Instruction& in) {
 
 Handler scalar_compare_handler(Op op) {
   switch (op) {
-    case Op::s_cmp_eq_i32: return compare<Relation::eq, int32_t>;
-    case Op::s_cmp_lg_i32: return compare<Relation::ne, int32_t>;
-    case Op::s_cmp_gt_i32: return compare<Relation::gt, int32_t>;
-    case Op::s_cmp_ge_i32: return compare<Relation::ge, int32_t>;
-    case Op::s_cmp_lt_i32: return compare<Relation::lt, int32_t>;
-    case Op::s_cmp_le_i32: return compare<Relation::le, int32_t>;
-    case Op::s_cmp_eq_u32: return compare<Relation::eq, uint32_t>;
-    case Op::s_cmp_lg_u32: return compare<Relation::ne, uint32_t>;
-    case Op::s_cmp_gt_u32: return compare<Relation::gt, uint32_t>;
-    case Op::s_cmp_ge_u32: return compare<Relation::ge, uint32_t>;
-    case Op::s_cmp_lt_u32: return compare<Relation::lt, uint32_t>;
-    case Op::s_cmp_le_u32: return compare<Relation::le, uint32_t>;
-    case Op::s_cmp_eq_u64: return compare<Relation::eq, uint64_t>;
-    case Op::s_cmp_lg_u64: return compare<Relation::ne, uint64_t>;
-    case Op::s_bitcmp0_b32: return compare_bit<uint32_t, false>;
-    case Op::s_bitcmp1_b32: return compare_bit<uint32_t, true>;
-    case Op::s_bitcmp0_b64: return compare_bit<uint64_t, false>;
-    case Op::s_bitcmp1_b64: return compare_bit<uint64_t, true>;
-    case Op::s_cmpk_eq_i32: return compare_immediate<Relation::eq, int32_t>;
-    case Op::s_cmpk_lg_i32: return compare_immediate<Relation::ne, int32_t>;
-    case Op::s_cmpk_gt_i32: return compare_immediate<Relation::gt, int32_t>;
-    case Op::s_cmpk_ge_i32: return compare_immediate<Relation::ge, int32_t>;
-    case Op::s_cmpk_lt_i32: return compare_immediate<Relation::lt, int32_t>;
-    case Op::s_cmpk_le_i32: return compare_immediate<Relation::le, int32_t>;
-    case Op::s_cmpk_eq_u32: return compare_immediate<Relation::eq, uint32_t>;
-    case Op::s_cmpk_lg_u32: return compare_immediate<Relation::ne, uint32_t>;
-    case Op::s_cmpk_gt_u32: return compare_immediate<Relation::gt, uint32_t>;
-    case Op::s_cmpk_ge_u32: return compare_immediate<Relation::ge, uint32_t>;
-    case Op::s_cmpk_lt_u32: return compare_immediate<Relation::lt, uint32_t>;
-    case Op::s_cmpk_le_u32: return compare_immediate<Relation::le, uint32_t>;
-    default: return nullptr;
+    case Op::s_cmp_eq_i32:
+      return compare<Relation::eq, int32_t>;
+    case Op::s_cmp_lg_i32:
+      return compare<Relation::ne, int32_t>;
+    case Op::s_cmp_gt_i32:
+      return compare<Relation::gt, int32_t>;
+    case Op::s_cmp_ge_i32:
+      return compare<Relation::ge, int32_t>;
+    case Op::s_cmp_lt_i32:
+      return compare<Relation::lt, int32_t>;
+    case Op::s_cmp_le_i32:
+      return compare<Relation::le, int32_t>;
+    case Op::s_cmp_eq_u32:
+      return compare<Relation::eq, uint32_t>;
+    case Op::s_cmp_lg_u32:
+      return compare<Relation::ne, uint32_t>;
+    case Op::s_cmp_gt_u32:
+      return compare<Relation::gt, uint32_t>;
+    case Op::s_cmp_ge_u32:
+      return compare<Relation::ge, uint32_t>;
+    case Op::s_cmp_lt_u32:
+      return compare<Relation::lt, uint32_t>;
+    case Op::s_cmp_le_u32:
+      return compare<Relation::le, uint32_t>;
+    case Op::s_cmp_eq_u64:
+      return compare<Relation::eq, uint64_t>;
+    case Op::s_cmp_lg_u64:
+      return compare<Relation::ne, uint64_t>;
+    case Op::s_bitcmp0_b32:
+      return compare_bit<uint32_t, false>;
+    case Op::s_bitcmp1_b32:
+      return compare_bit<uint32_t, true>;
+    case Op::s_bitcmp0_b64:
+      return compare_bit<uint64_t, false>;
+    case Op::s_bitcmp1_b64:
+      return compare_bit<uint64_t, true>;
+    case Op::s_cmpk_eq_i32:
+      return compare_immediate<Relation::eq, int32_t>;
+    case Op::s_cmpk_lg_i32:
+      return compare_immediate<Relation::ne, int32_t>;
+    case Op::s_cmpk_gt_i32:
+      return compare_immediate<Relation::gt, int32_t>;
+    case Op::s_cmpk_ge_i32:
+      return compare_immediate<Relation::ge, int32_t>;
+    case Op::s_cmpk_lt_i32:
+      return compare_immediate<Relation::lt, int32_t>;
+    case Op::s_cmpk_le_i32:
+      return compare_immediate<Relation::le, int32_t>;
+    case Op::s_cmpk_eq_u32:
+      return compare_immediate<Relation::eq, uint32_t>;
+    case Op::s_cmpk_lg_u32:
+      return compare_immediate<Relation::ne, uint32_t>;
+    case Op::s_cmpk_gt_u32:
+      return compare_immediate<Relation::gt, uint32_t>;
+    case Op::s_cmpk_ge_u32:
+      return compare_immediate<Relation::ge, uint32_t>;
+    case Op::s_cmpk_lt_u32:
+      return compare_immediate<Relation::lt, uint32_t>;
+    case Op::s_cmpk_le_u32:
+      return compare_immediate<Relation::le, uint32_t>;
+    default:
+      return nullptr;
   }
 }
 

@@ -3,8 +3,8 @@
 
 namespace zyfa::emulator {
 
-#define ZYFA_COPY(level)                             \
-  namespace level {                                  \
+#define ZYFA_COPY(level)                              \
+  namespace level {                                   \
   Handler find_vector_handler(const Instruction& in); \
   }
 ZYFA_COPY(generic)

@@ -1,6 +1,7 @@
-// Vector instructions work on whole registers: 64 lanes of 32 bits. Sources are fetched (modifiers, DPP and SDWA applied)
-// into plain arrays, a loop over the lanes computes, the result is stored under EXEC.
-// These files are compiled once per instruction set of the host (CMakeLists.txt); each copy lives in its own namespace.
+// Vector instructions work on whole registers: 64 lanes of 32 bits. Sources are fetched (modifiers, DPP and
+// SDWA applied) into plain arrays, a loop over the lanes computes, the result is stored under EXEC. These
+// files are compiled once per instruction set of the host (CMakeLists.txt); each copy lives in its own
+// namespace.
 #pragma once
 
 #include <cstring>
@@ -49,10 +50,9 @@ inline uint64_t as_bits64(double value) {
   return bits;
 }
 
-// Member functions of Wave could be compiled for another instruction set than the caller's; these are this copy's own.
-inline uint64_t exec_of(const Wave& wave) {
-  return wave.sgpr[kExec] | uint64_t{wave.sgpr[kExec + 1]} << 32;
-}
+// Member functions of Wave could be compiled for another instruction set than the caller's; these are this
+// copy's own.
+inline uint64_t exec_of(const Wave& wave) { return wave.sgpr[kExec] | uint64_t{wave.sgpr[kExec + 1]} << 32; }
 inline uint64_t pair_of(const Wave& wave, unsigned reg) {
   return wave.sgpr[reg] | uint64_t{wave.sgpr[reg + 1]} << 32;
 }
@@ -61,10 +61,11 @@ inline void set_pair(Wave& wave, unsigned reg, uint64_t value) {
   wave.sgpr[reg + 1] = static_cast<uint32_t>(value >> 32);
 }
 
-// ---- sources ----------------------------------------------------------------------------------------------------------
+// ---- sources ----------------------------------------------------------------------------------------------
 
 // A source with modifiers, SDWA or DPP, or the upper half of a 16-bit operand, written to `into`. Rare.
-const uint32_t* fetch_modified(const Wave& wave, const Instruction& in, int source, Width width, unsigned dword, Lanes& into);
+const uint32_t* fetch_modified(const Wave& wave, const Instruction& in, int source, Width width,
+                               unsigned dword, Lanes& into);
 uint32_t uniform_value(const Wave& wave, const Operand& operand, unsigned dword);
 
 inline bool half_selected(const Instruction& in, int source) { return in.op_sel >> source & 1; }
@@ -73,8 +74,8 @@ inline bool half_selected(const Instruction& in, int source) { return in.op_sel 
 inline const uint32_t* fetch(const Wave& wave, const Instruction& in, int source, Width width, Lanes& into,
                              unsigned dword = 0) {
   const Operand& operand = in.src[source];
-  const bool plain = (in.encoding == Encoding::plain || in.encoding == Encoding::vop3) && !operand.neg && !operand.abs &&
-                     !(width == Width::w16 && half_selected(in, source));
+  const bool plain = (in.encoding == Encoding::plain || in.encoding == Encoding::vop3) && !operand.neg &&
+                     !operand.abs && !(width == Width::w16 && half_selected(in, source));
   if (!plain) return fetch_modified(wave, in, source, width, dword, into);
   if (operand.is_vgpr()) return wave.vgpr[operand.reg + dword];
   const uint32_t value = uniform_value(wave, operand, dword);
@@ -90,9 +91,10 @@ inline void fetch64(const Wave& wave, const Instruction& in, int source, Lanes64
   for (int i = 0; i < kLanes; ++i) into.lane[i] = low[i] | uint64_t{high[i]} << 32;
 }
 
-// ---- results ----------------------------------------------------------------------------------------------------------
+// ---- results ----------------------------------------------------------------------------------------------
 
-// Lanes that DPP lets an instruction write: row and bank masks, and valid sources unless bound_ctrl makes them 0.
+// Lanes that DPP lets an instruction write: row and bank masks, and valid sources unless bound_ctrl makes
+// them 0.
 uint64_t dpp_write_mask(const Wave& wave, const Instruction& in);
 
 inline uint64_t written_lanes(const Wave& wave, const Instruction& in) {
@@ -144,20 +146,20 @@ inline uint64_t mask_of(const uint32_t* flags) {
   return made;
 }
 
-// ---- the families -----------------------------------------------------------------------------------------------------
+// ---- the families -----------------------------------------------------------------------------------------
 
-Handler float_handler(const Instruction& in);           // f32 arithmetic
-Handler half_handler(const Instruction& in);            // f16 arithmetic
-Handler double_handler(const Instruction& in);          // f64 arithmetic
+Handler float_handler(const Instruction& in);   // f32 arithmetic
+Handler half_handler(const Instruction& in);    // f16 arithmetic
+Handler double_handler(const Instruction& in);  // f64 arithmetic
 Handler transcendental_handler(const Instruction& in);
 Handler integer_handler(const Instruction& in);
-Handler wide_integer_handler(const Instruction& in);    // 64-bit and carries
+Handler wide_integer_handler(const Instruction& in);  // 64-bit and carries
 Handler compare_handler(const Instruction& in);
 Handler convert_handler(const Instruction& in);
 Handler scaled_convert_handler(const Instruction& in);  // v_cvt_scalef32_*
 Handler packed_handler(const Instruction& in);          // v_pk_*, v_mad_mix*
 Handler dot_handler(const Instruction& in);
-Handler lane_handler(const Instruction& in);            // moves, lanes, permutations
-Handler division_handler(const Instruction& in);        // v_div_*, v_ldexp, v_frexp, v_cube*
+Handler lane_handler(const Instruction& in);      // moves, lanes, permutations
+Handler division_handler(const Instruction& in);  // v_div_*, v_ldexp, v_frexp, v_cube*
 
 }  // namespace zyfa::emulator::ZYFA_LEVEL

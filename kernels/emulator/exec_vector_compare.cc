@@ -15,7 +15,7 @@ enum : unsigned { kLess = 1, kEqual = 2, kGreater = 4, kUnordered = 8 };
 
 template <unsigned Table, typename T>
 uint32_t holds(T a, T b) {
-  const uint32_t less = a < b, equal = a == b, greater = a > b;
+  const uint32_t less = a<b, equal = a == b, greater = a> b;
   uint32_t made = 0;
   if (Table & kLess) made |= less;
   if (Table & kEqual) made |= equal;
@@ -24,14 +24,15 @@ uint32_t holds(T a, T b) {
   return made;
 }
 
-// ---- integers ---------------------------------------------------------------------------------------------------------
+// ---- integers ---------------------------------------------------------------------------------------------
 
 template <unsigned Table, typename T, Width W>
 void compare_int(Wave& wave, const Instruction& in) {
   Lanes buffers[2], flags;
   const uint32_t* a = fetch(wave, in, 0, W, buffers[0]);
   const uint32_t* b = fetch(wave, in, 1, W, buffers[1]);
-  for (int i = 0; i < kLanes; ++i) flags.lane[i] = holds<Table, T>(static_cast<T>(a[i]), static_cast<T>(b[i]));
+  for (int i = 0; i < kLanes; ++i)
+    flags.lane[i] = holds<Table, T>(static_cast<T>(a[i]), static_cast<T>(b[i]));
   finish(wave, in, mask_of(flags.lane));
 }
 template <unsigned Table, typename T>
@@ -45,7 +46,7 @@ void compare_int64(Wave& wave, const Instruction& in) {
   finish(wave, in, mask_of(flags.lane));
 }
 
-// ---- floats -----------------------------------------------------------------------------------------------------------
+// ---- floats -----------------------------------------------------------------------------------------------
 
 template <unsigned Table>
 void compare_f32(Wave& wave, const Instruction& in) {
@@ -82,10 +83,10 @@ void compare_f64(Wave& wave, const Instruction& in) {
   finish(wave, in, mask_of(flags.lane));
 }
 
-// ---- classes ----------------------------------------------------------------------------------------------------------
+// ---- classes ----------------------------------------------------------------------------------------------
 
-// Bit of the class mask: sNaN, qNaN, -inf, -normal, -denormal, -0, +0, +denormal, +normal, +inf. Denormals are told apart
-// whatever MODE says.
+// Bit of the class mask: sNaN, qNaN, -inf, -normal, -denormal, -0, +0, +denormal, +normal, +inf. Denormals
+// are told apart whatever MODE says.
 unsigned class_bit(bool negative, uint64_t exponent, uint64_t top, uint64_t mantissa, bool quiet) {
   if (exponent == top) return mantissa != 0 ? (quiet ? 1 : 0) : negative ? 2 : 9;
   if (exponent != 0) return negative ? 3 : 8;
@@ -121,42 +122,66 @@ constexpr unsigned L = kLess, E = kEqual, G = kGreater, U = kUnordered;
 template <template <unsigned> class Family>
 Handler float_relation(unsigned number) {
   switch (number) {
-    case 0: return Family<0>::run;
-    case 1: return Family<L>::run;
-    case 2: return Family<E>::run;
-    case 3: return Family<L | E>::run;
-    case 4: return Family<G>::run;
-    case 5: return Family<L | G>::run;
-    case 6: return Family<G | E>::run;
-    case 7: return Family<L | E | G>::run;
-    case 8: return Family<U>::run;
-    case 9: return Family<L | U>::run;
-    case 10: return Family<E | U>::run;
-    case 11: return Family<L | E | U>::run;
-    case 12: return Family<G | U>::run;
-    case 13: return Family<L | G | U>::run;
-    case 14: return Family<G | E | U>::run;
-    default: return Family<L | E | G | U>::run;
+    case 0:
+      return Family<0>::run;
+    case 1:
+      return Family<L>::run;
+    case 2:
+      return Family<E>::run;
+    case 3:
+      return Family<L | E>::run;
+    case 4:
+      return Family<G>::run;
+    case 5:
+      return Family<L | G>::run;
+    case 6:
+      return Family<G | E>::run;
+    case 7:
+      return Family<L | E | G>::run;
+    case 8:
+      return Family<U>::run;
+    case 9:
+      return Family<L | U>::run;
+    case 10:
+      return Family<E | U>::run;
+    case 11:
+      return Family<L | E | U>::run;
+    case 12:
+      return Family<G | U>::run;
+    case 13:
+      return Family<L | G | U>::run;
+    case 14:
+      return Family<G | E | U>::run;
+    default:
+      return Family<L | E | G | U>::run;
   }
 }
 template <template <unsigned> class Family>
 Handler int_relation(unsigned number) {
   switch (number) {
-    case 0: return Family<0>::run;
-    case 1: return Family<L>::run;
-    case 2: return Family<E>::run;
-    case 3: return Family<L | E>::run;
-    case 4: return Family<G>::run;
-    case 5: return Family<L | G>::run;
-    case 6: return Family<G | E>::run;
-    default: return Family<L | E | G>::run;
+    case 0:
+      return Family<0>::run;
+    case 1:
+      return Family<L>::run;
+    case 2:
+      return Family<E>::run;
+    case 3:
+      return Family<L | E>::run;
+    case 4:
+      return Family<G>::run;
+    case 5:
+      return Family<L | G>::run;
+    case 6:
+      return Family<G | E>::run;
+    default:
+      return Family<L | E | G>::run;
   }
 }
 
-#define ZYFA_FAMILY(name, ...)                                                             \
-  template <unsigned Table>                                                                \
-  struct name {                                                                            \
-    static void run(Wave& wave, const Instruction& in) { __VA_ARGS__(wave, in); }          \
+#define ZYFA_FAMILY(name, ...)                                                    \
+  template <unsigned Table>                                                       \
+  struct name {                                                                   \
+    static void run(Wave& wave, const Instruction& in) { __VA_ARGS__(wave, in); } \
   };
 ZYFA_FAMILY(HalfFamily, compare_f16<Table>)
 ZYFA_FAMILY(FloatFamily, compare_f32<Table>)
@@ -177,24 +202,35 @@ Handler compare_handler(const Instruction& in) {
   switch (opcode >> 4) {
     case 0x1:
       switch (relation / 2) {
-        case 0: return classify<Width::w32>;
-        case 1: return classify<Width::w64>;
-        case 2: return classify<Width::w16>;
-        default: return nullptr;
+        case 0:
+          return classify<Width::w32>;
+        case 1:
+          return classify<Width::w64>;
+        case 2:
+          return classify<Width::w16>;
+        default:
+          return nullptr;
       }
     case 0x2:
-    case 0x3: return float_relation<HalfFamily>(relation);
+    case 0x3:
+      return float_relation<HalfFamily>(relation);
     case 0x4:
-    case 0x5: return float_relation<FloatFamily>(relation);
+    case 0x5:
+      return float_relation<FloatFamily>(relation);
     case 0x6:
-    case 0x7: return float_relation<DoubleFamily>(relation);
+    case 0x7:
+      return float_relation<DoubleFamily>(relation);
     case 0xa:
-    case 0xb: return relation < 8 ? int_relation<I16Family>(relation) : int_relation<U16Family>(relation - 8);
+    case 0xb:
+      return relation < 8 ? int_relation<I16Family>(relation) : int_relation<U16Family>(relation - 8);
     case 0xc:
-    case 0xd: return relation < 8 ? int_relation<I32Family>(relation) : int_relation<U32Family>(relation - 8);
+    case 0xd:
+      return relation < 8 ? int_relation<I32Family>(relation) : int_relation<U32Family>(relation - 8);
     case 0xe:
-    case 0xf: return relation < 8 ? int_relation<I64Family>(relation) : int_relation<U64Family>(relation - 8);
-    default: return nullptr;
+    case 0xf:
+      return relation < 8 ? int_relation<I64Family>(relation) : int_relation<U64Family>(relation - 8);
+    default:
+      return nullptr;
   }
 }
 

@@ -4,7 +4,7 @@
 namespace zyfa::emulator::ZYFA_LEVEL {
 namespace {
 
-// ---- shapes -----------------------------------------------------------------------------------------------------------
+// ---- shapes -----------------------------------------------------------------------------------------------
 
 bool denormals_in(const Wave& wave) { return wave.mode.bits >> 4 & 1; }
 
@@ -41,10 +41,11 @@ void to_f32_rounded(Wave& wave, const Instruction& in) {
   store_float(wave, in, result);
 }
 
-// ---- 32-bit integers ----------------------------------------------------------------------------------------------------
+// ---- 32-bit integers --------------------------------------------------------------------------------------
 
 uint32_t to_i32(double value) {
-  const double bounded = value < 2147483647.0 ? (value > -2147483648.0 ? value : -2147483648.0) : 2147483647.0;
+  const double bounded =
+      value < 2147483647.0 ? (value > -2147483648.0 ? value : -2147483648.0) : 2147483647.0;
   return value != value ? 0 : static_cast<uint32_t>(static_cast<int32_t>(bounded));
 }
 uint32_t to_u32(double value) {
@@ -65,7 +66,7 @@ float f32_ubyte(uint32_t a) {
 // Signed sixteenths: -0.5 ... 0.4375.
 float off_f32_i4(uint32_t a) { return static_cast<float>((static_cast<int32_t>(a & 15) ^ 8) - 8) * 0.0625f; }
 
-// ---- f16 ---------------------------------------------------------------------------------------------------------------
+// ---- f16 --------------------------------------------------------------------------------------------------
 
 uint32_t half_in_mode(const Wave& wave, uint32_t bits, unsigned rounding) {
   const uint32_t input = flushed(bits, keep_mask(denormals_in(wave)));
@@ -114,7 +115,9 @@ void f16_int16(Wave& wave, const Instruction& in) {
 double bounded(double value, double low, double high) {
   return value != value ? 0 : value < low ? low : value > high ? high : value;
 }
-uint32_t u16_of(double value) { return static_cast<uint32_t>(static_cast<int32_t>(bounded(value, 0, 65535))); }
+uint32_t u16_of(double value) {
+  return static_cast<uint32_t>(static_cast<int32_t>(bounded(value, 0, 65535)));
+}
 uint32_t i16_of(double value) {
   return static_cast<uint32_t>(static_cast<int32_t>(bounded(value, -32768, 32767))) & 0xffff;
 }
@@ -148,7 +151,7 @@ void pair_of_norms(Wave& wave, const Instruction& in) {
   store(wave, in, result.lane);
 }
 
-// ---- f64 ---------------------------------------------------------------------------------------------------------------
+// ---- f64 --------------------------------------------------------------------------------------------------
 
 template <auto F>
 void int_f64(Wave& wave, const Instruction& in) {
@@ -163,7 +166,7 @@ double f64_of_i32(uint32_t a) { return static_cast<int32_t>(a); }
 double f64_of_u32(uint32_t a) { return a; }
 template <auto F>
 void to_f64(Wave& wave, const Instruction& in) {
-  if (in.clamp || in.omod) throw LaunchError("output modifiers of a conversion to f64 are not emulated");
+  if (in.clamp || in.omod) fail("output modifiers of a conversion to f64 are not emulated");
   Lanes buffer;
   Lanes64 result;
   const uint32_t* a = fetch(wave, in, 0, Width::w32, buffer);
@@ -173,17 +176,19 @@ void to_f64(Wave& wave, const Instruction& in) {
     const uint32_t bits = single ? flushed(a[i], keep) : a[i];
     result.lane[i] = as_bits64(F(bits));
     if (single && is_nan32(bits))
-      result.lane[i] = uint64_t{bits & 0x80000000} << 32 | 0x7ff8000000000000 | uint64_t{bits & 0x7fffff} << 29;
+      result.lane[i] =
+          uint64_t{bits & 0x80000000} << 32 | 0x7ff8000000000000 | uint64_t{bits & 0x7fffff} << 29;
   }
   store64(wave, in, result);
 }
 [[gnu::noipa]] void narrow_loop(const Lanes64& a, uint32_t* __restrict r, uint32_t keep_out) {
-  for (int i = 0; i < kLanes; ++i) r[i] = flushed(as_bits(static_cast<float>(as_double(a.lane[i]))), keep_out);
+  for (int i = 0; i < kLanes; ++i)
+    r[i] = flushed(as_bits(static_cast<float>(as_double(a.lane[i]))), keep_out);
 }
 void f32_f64(Wave& wave, const Instruction& in) {
   // Which of the two rounding fields counts is not documented; they agree in all kernels seen.
   if (wave.mode.round32() != wave.mode.round16_64())
-    throw LaunchError("v_cvt_f32_f64 with different rounding modes for 32 and 64 bits is not emulated");
+    fail("v_cvt_f32_f64 with different rounding modes for 32 and 64 bits is not emulated");
   Lanes64 value;
   Lanes result;
   fetch64(wave, in, 0, value);
@@ -201,7 +206,7 @@ void f32_f64(Wave& wave, const Instruction& in) {
   store_float(wave, in, result);
 }
 
-// ---- bf16, fp8, bf8 ----------------------------------------------------------------------------------------------------
+// ---- bf16, fp8, bf8 ---------------------------------------------------------------------------------------
 
 uint32_t bf16_of(uint32_t bits) {
   const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -277,8 +282,11 @@ void sr_half_f32(Wave& wave, const Instruction& in) {
   for (int i = 0; i < kLanes; ++i) {
     const uint32_t rest = a[i] & 0x7fffffff;
     const bool nan = rest > 0x7f800000, infinite = rest == 0x7f800000;
-    const uint32_t code = infinite ? kFormat.infinity : nan ? 0 : stochastic_code(as_float(rest), random[i], kFormat);
-    result.lane[i] = infinite ? (a[i] >> 31) << 15 | code : finish_code(code, a[i] >> 31, nan, saturate, kFormat);
+    const uint32_t code = infinite ? kFormat.infinity
+                          : nan    ? 0
+                                   : stochastic_code(as_float(rest), random[i], kFormat);
+    result.lane[i] =
+        infinite ? (a[i] >> 31) << 15 | code : finish_code(code, a[i] >> 31, nan, saturate, kFormat);
   }
   store16(wave, in, result.lane, Rest::keep);
 }
@@ -299,14 +307,15 @@ template <bool Bf8>
 void pk_f32_small(Wave& wave, const Instruction& in) {
   Lanes buffer, low, high;
   const uint32_t* a = fetch(wave, in, 0, Width::w16, buffer);
-  for (int i = 0; i < kLanes; ++i) low.lane[i] = f32_of_small<Bf8>(a[i]), high.lane[i] = f32_of_small<Bf8>(a[i] >> 8);
+  for (int i = 0; i < kLanes; ++i)
+    low.lane[i] = f32_of_small<Bf8>(a[i]), high.lane[i] = f32_of_small<Bf8>(a[i] >> 8);
   if (in.clamp || in.omod) modify_output32(wave, in, low.lane), modify_output32(wave, in, high.lane);
   const uint64_t lanes = written_lanes(wave, in);
   blend(wave.vgpr[in.dst.reg], low.lane, lanes);
   blend(wave.vgpr[in.dst.reg + 1], high.lane, lanes);
 }
 
-// ---- one byte ----------------------------------------------------------------------------------------------------------
+// ---- one byte ---------------------------------------------------------------------------------------------
 
 // How the chip rounds here is not documented; Options::byte_rounding chooses.
 template <bool Accumulate>
@@ -331,52 +340,98 @@ void pk_u8_f32(Wave& wave, const Instruction& in) {
 
 Handler convert_handler(const Instruction& in) {
   switch (in.op) {
-    case Op::v_cvt_i32_f32: return from_f32<i32_f32>;
-    case Op::v_cvt_u32_f32: return from_f32<u32_f32>;
-    case Op::v_cvt_rpi_i32_f32: return from_f32<rpi_i32_f32>;
-    case Op::v_cvt_flr_i32_f32: return from_f32<flr_i32_f32>;
-    case Op::v_cvt_f32_i32: return to_f32_rounded<f32_i32>;
-    case Op::v_cvt_f32_u32: return to_f32_rounded<f32_u32>;
-    case Op::v_cvt_f32_ubyte0: return to_f32<f32_ubyte<0>>;
-    case Op::v_cvt_f32_ubyte1: return to_f32<f32_ubyte<1>>;
-    case Op::v_cvt_f32_ubyte2: return to_f32<f32_ubyte<2>>;
-    case Op::v_cvt_f32_ubyte3: return to_f32<f32_ubyte<3>>;
-    case Op::v_cvt_off_f32_i4: return to_f32<off_f32_i4>;
-    case Op::v_cvt_f16_f32: return f16_f32;
-    case Op::v_cvt_f32_f16: return f32_f16;
-    case Op::v_cvt_pk_f16_f32: return pk_f16_f32<0>;
-    case Op::v_cvt_pkrtz_f16_f32: return pk_f16_f32<3>;
-    case Op::v_cvt_f16_u16: return f16_int16<uint16_t>;
-    case Op::v_cvt_f16_i16: return f16_int16<int16_t>;
-    case Op::v_cvt_u16_f16: return int16_f16<u16_of>;
-    case Op::v_cvt_i16_f16: return int16_f16<i16_of>;
-    case Op::v_cvt_norm_i16_f16: return int16_f16<snorm_of>;
-    case Op::v_cvt_norm_u16_f16: return int16_f16<unorm_of>;
-    case Op::v_cvt_pknorm_i16_f32: return pair_of_norms<snorm_of, false>;
-    case Op::v_cvt_pknorm_u16_f32: return pair_of_norms<unorm_of, false>;
-    case Op::v_cvt_pknorm_i16_f16: return pair_of_norms<snorm_of, true>;
-    case Op::v_cvt_pknorm_u16_f16: return pair_of_norms<unorm_of, true>;
-    case Op::v_cvt_i32_f64: return int_f64<to_i32>;
-    case Op::v_cvt_u32_f64: return int_f64<to_u32>;
-    case Op::v_cvt_f64_i32: return to_f64<f64_of_i32>;
-    case Op::v_cvt_f64_u32: return to_f64<f64_of_u32>;
-    case Op::v_cvt_f64_f32: return to_f64<f64_of_f32>;
-    case Op::v_cvt_f32_f64: return f32_f64;
-    case Op::v_cvt_f32_bf16: return f32_bf16;
-    case Op::v_cvt_pk_bf16_f32: return pk_bf16_f32;
-    case Op::v_cvt_pk_fp8_f32: return pk_small_f32<3, 7>;
-    case Op::v_cvt_pk_bf8_f32: return pk_small_f32<2, 15>;
-    case Op::v_cvt_sr_fp8_f32: return sr_small_f32<3, 7>;
-    case Op::v_cvt_sr_bf8_f32: return sr_small_f32<2, 15>;
-    case Op::v_cvt_sr_f16_f32: return sr_half_f32<false>;
-    case Op::v_cvt_sr_bf16_f32: return sr_half_f32<true>;
-    case Op::v_cvt_f32_fp8: return f32_small<false>;
-    case Op::v_cvt_f32_bf8: return f32_small<true>;
-    case Op::v_cvt_pk_f32_fp8: return pk_f32_small<false>;
-    case Op::v_cvt_pk_f32_bf8: return pk_f32_small<true>;
-    case Op::v_cvt_pk_u8_f32: return pk_u8_f32<false>;
-    case Op::v_cvt_pkaccum_u8_f32: return pk_u8_f32<true>;
-    default: return nullptr;
+    case Op::v_cvt_i32_f32:
+      return from_f32<i32_f32>;
+    case Op::v_cvt_u32_f32:
+      return from_f32<u32_f32>;
+    case Op::v_cvt_rpi_i32_f32:
+      return from_f32<rpi_i32_f32>;
+    case Op::v_cvt_flr_i32_f32:
+      return from_f32<flr_i32_f32>;
+    case Op::v_cvt_f32_i32:
+      return to_f32_rounded<f32_i32>;
+    case Op::v_cvt_f32_u32:
+      return to_f32_rounded<f32_u32>;
+    case Op::v_cvt_f32_ubyte0:
+      return to_f32<f32_ubyte<0>>;
+    case Op::v_cvt_f32_ubyte1:
+      return to_f32<f32_ubyte<1>>;
+    case Op::v_cvt_f32_ubyte2:
+      return to_f32<f32_ubyte<2>>;
+    case Op::v_cvt_f32_ubyte3:
+      return to_f32<f32_ubyte<3>>;
+    case Op::v_cvt_off_f32_i4:
+      return to_f32<off_f32_i4>;
+    case Op::v_cvt_f16_f32:
+      return f16_f32;
+    case Op::v_cvt_f32_f16:
+      return f32_f16;
+    case Op::v_cvt_pk_f16_f32:
+      return pk_f16_f32<0>;
+    case Op::v_cvt_pkrtz_f16_f32:
+      return pk_f16_f32<3>;
+    case Op::v_cvt_f16_u16:
+      return f16_int16<uint16_t>;
+    case Op::v_cvt_f16_i16:
+      return f16_int16<int16_t>;
+    case Op::v_cvt_u16_f16:
+      return int16_f16<u16_of>;
+    case Op::v_cvt_i16_f16:
+      return int16_f16<i16_of>;
+    case Op::v_cvt_norm_i16_f16:
+      return int16_f16<snorm_of>;
+    case Op::v_cvt_norm_u16_f16:
+      return int16_f16<unorm_of>;
+    case Op::v_cvt_pknorm_i16_f32:
+      return pair_of_norms<snorm_of, false>;
+    case Op::v_cvt_pknorm_u16_f32:
+      return pair_of_norms<unorm_of, false>;
+    case Op::v_cvt_pknorm_i16_f16:
+      return pair_of_norms<snorm_of, true>;
+    case Op::v_cvt_pknorm_u16_f16:
+      return pair_of_norms<unorm_of, true>;
+    case Op::v_cvt_i32_f64:
+      return int_f64<to_i32>;
+    case Op::v_cvt_u32_f64:
+      return int_f64<to_u32>;
+    case Op::v_cvt_f64_i32:
+      return to_f64<f64_of_i32>;
+    case Op::v_cvt_f64_u32:
+      return to_f64<f64_of_u32>;
+    case Op::v_cvt_f64_f32:
+      return to_f64<f64_of_f32>;
+    case Op::v_cvt_f32_f64:
+      return f32_f64;
+    case Op::v_cvt_f32_bf16:
+      return f32_bf16;
+    case Op::v_cvt_pk_bf16_f32:
+      return pk_bf16_f32;
+    case Op::v_cvt_pk_fp8_f32:
+      return pk_small_f32<3, 7>;
+    case Op::v_cvt_pk_bf8_f32:
+      return pk_small_f32<2, 15>;
+    case Op::v_cvt_sr_fp8_f32:
+      return sr_small_f32<3, 7>;
+    case Op::v_cvt_sr_bf8_f32:
+      return sr_small_f32<2, 15>;
+    case Op::v_cvt_sr_f16_f32:
+      return sr_half_f32<false>;
+    case Op::v_cvt_sr_bf16_f32:
+      return sr_half_f32<true>;
+    case Op::v_cvt_f32_fp8:
+      return f32_small<false>;
+    case Op::v_cvt_f32_bf8:
+      return f32_small<true>;
+    case Op::v_cvt_pk_f32_fp8:
+      return pk_f32_small<false>;
+    case Op::v_cvt_pk_f32_bf8:
+      return pk_f32_small<true>;
+    case Op::v_cvt_pk_u8_f32:
+      return pk_u8_f32<false>;
+    case Op::v_cvt_pkaccum_u8_f32:
+      return pk_u8_f32<true>;
+    default:
+      return nullptr;
   }
 }
 

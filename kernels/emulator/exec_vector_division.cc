@@ -1,10 +1,12 @@
-// Pieces of exact division (v_div_scale, v_div_fmas, v_div_fixup), exponents (v_ldexp, v_frexp), cube map coordinates.
+// Pieces of exact division (v_div_scale, v_div_fmas, v_div_fixup), exponents (v_ldexp, v_frexp), cube map
+// coordinates.
 #include "exec_vector_float.hpp"
+#include "rounding.hpp"
 
 namespace zyfa::emulator::ZYFA_LEVEL {
 namespace {
 
-// ---- one description for the three widths ---------------------------------------------------------------------------------
+// ---- one description for the three widths -----------------------------------------------------------------
 
 template <int Bits>
 struct Float;
@@ -12,13 +14,13 @@ template <>
 struct Float<32> {
   using Bits = uint32_t;
   static constexpr int kMantissa = 23, kExponents = 255;
-  static constexpr int kFar = 96, kTiny = 23, kScale = 64, kRescale = 32;
+  static constexpr int kFar = 96, kTiny = 23, kScale = 64;
 };
 template <>
 struct Float<64> {
   using Bits = uint64_t;
   static constexpr int kMantissa = 52, kExponents = 2047;
-  static constexpr int kFar = 768, kTiny = 53, kScale = 128, kRescale = 64;
+  static constexpr int kFar = 768, kTiny = 53, kScale = 128;
 };
 
 template <int N>
@@ -56,7 +58,8 @@ uint64_t scaled(uint64_t bits, int n) {
   const int to = exponent - 1023 + n;
   if (to > 1023) return as_bits64(mantissa * 0x1p1023 * 2);
   if (to >= -1022) return as_bits64(mantissa * power_of_two(to));
-  return as_bits64(to < -1080 ? mantissa * 0x1p-1022 * 0x1p-100 : mantissa * power_of_two(to + 100) * 0x1p-100);
+  return as_bits64(to < -1080 ? mantissa * 0x1p-1022 * 0x1p-100
+                              : mantissa * power_of_two(to + 100) * 0x1p-100);
 }
 uint32_t scaled(uint32_t bits, int n) {
   const double value = as_float(bits);
@@ -65,7 +68,7 @@ uint32_t scaled(uint32_t bits, int n) {
   return as_bits(static_cast<float>(value * power_of_two(n)));
 }
 
-// ---- v_div_scale -----------------------------------------------------------------------------------------------------------
+// ---- v_div_scale ------------------------------------------------------------------------------------------
 
 template <int N>
 struct Scaled {
@@ -86,14 +89,16 @@ bool quotient_denormal(typename Number<N>::B a, typename Number<N>::B b) {
 }
 template <int N>
 bool reciprocal_denormal(typename Number<N>::B b) {
-  // The f32 form also asks in f64, where no f32 has a denormal reciprocal; what counts is f32's range.
   const double reciprocal = __builtin_fabs(1 / value_of(b));
   return reciprocal != 0 && reciprocal < (N == 32 ? 0x1p-126 : 0x1p-1022);
 }
 
-// S0 is the denominator S1 or the numerator S2, whichever shall be scaled.
+// S0 is the denominator S1 or the numerator S2, whichever shall be scaled. AMD's text differs in two places
+// that would make LLVM's division wrong: it asks for a denormal reciprocal of an f32 in f64, and scales a
+// denominator up that is so large that its reciprocal and the quotient are denormal.
 template <int N>
-Scaled<N> scale_for_division(typename Number<N>::B s0, typename Number<N>::B denominator, typename Number<N>::B numerator) {
+Scaled<N> scale_for_division(typename Number<N>::B s0, typename Number<N>::B denominator,
+                             typename Number<N>::B numerator) {
   using X = Number<N>;
   using F = Float<N>;
   if (X::zero(denominator) || X::zero(numerator)) return {X::kNan, false};
@@ -101,8 +106,9 @@ Scaled<N> scale_for_division(typename Number<N>::B s0, typename Number<N>::B den
   if (X::exponent(numerator) - X::exponent(denominator) >= F::kFar)
     return {of_denominator ? scaled(s0, F::kScale) : s0, true};
   if (X::denormal(denominator)) return {scaled(s0, F::kScale), false};
-  const bool small_reciprocal = reciprocal_denormal<N>(denominator), small_quotient = quotient_denormal<N>(numerator, denominator);
-  if (small_reciprocal && small_quotient) return {of_denominator ? scaled(s0, F::kScale) : s0, true};
+  const bool small_reciprocal = reciprocal_denormal<N>(denominator),
+             small_quotient = quotient_denormal<N>(numerator, denominator);
+  if (small_reciprocal && small_quotient) return {of_denominator ? scaled(s0, -F::kScale) : s0, true};
   if (small_reciprocal) return {scaled(s0, -F::kScale), false};
   if (small_quotient) return {of_numerator ? scaled(s0, F::kScale) : s0, true};
   if (X::exponent(numerator) <= F::kTiny) return {scaled(s0, F::kScale), false};
@@ -134,25 +140,49 @@ void div_scale64(Wave& wave, const Instruction& in) {
   store_mask(wave, in.sdst, mask_of(flags.lane) & exec_of(wave));
 }
 
-// ---- v_div_fmas ------------------------------------------------------------------------------------------------------------
+// ---- v_div_fmas -------------------------------------------------------------------------------------------
 
 void require_nearest(unsigned rounding, const char* what) {
-  if (rounding != 0) throw LaunchError(format("%s outside round-to-nearest-even is not emulated", what));
+  if (rounding != 0) fail("%s outside round-to-nearest-even is not emulated", what);
 }
 
-// fma, times a power of two where VCC says that v_div_scale has scaled. In f64 the product with it rounds once only: an f32
-// fma followed by a scaling up is exact unless it overflows.
+// fma, where VCC is set times 2^64 or 2^-64 (2^128, 2^-128): back to where v_div_scale came from. Up when the
+// quotient S2 is 2 or more, as AMD prints for RDNA; CDNA's text has one constant 2^32, which fits no scaling
+// of v_div_scale. Rounds once.
+float scaled_fma(float a, float b, float c, bool rescale) {
+  if (!rescale) return __builtin_fmaf(a, b, c);
+  const double factor = Number<32>::exponent(as_bits(c)) > 127 ? 0x1p64 : 0x1p-64;
+  return static_cast<float>(add_to_odd(static_cast<double>(a) * b, c) * factor);
+}
+[[gnu::noipa]] double plain_fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+double directed_fma(double a, double b, double c, unsigned mode) {
+  const HostRounding rounding(mode);
+  return plain_fma(a, b, c);
+}
+double scaled_fma(double a, double b, double c, bool rescale) {
+  const double value = plain_fma(a, b, c);
+  if (!rescale) return value;
+  if (Number<64>::exponent(as_bits64(c)) > 1023) return value * 0x1p128;
+  const double small = value * 0x1p-128;
+  // Among denormals this has rounded twice; that shows where `value` fell onto a tie.
+  const double lost = value - small * 0x1p128;
+  if (__builtin_fabs(lost) != 0x1p-947) return small;
+  const bool above = directed_fma(a, b, c, 1) > value, below = directed_fma(a, b, c, 2) < value;
+  if (lost > 0 ? above : below) return small + (lost > 0 ? 0x1p-1074 : -0x1p-1074);
+  return small;
+}
 void div_fmas32(Wave& wave, const Instruction& in) {
   require_nearest(wave.mode.round32(), "v_div_fmas_f32");
   Lanes buffers[3], result;
   const uint32_t* s[3];
   for (int i = 0; i < 3; ++i) s[i] = fetch(wave, in, i, Width::w32, buffers[i]);
   const uint64_t vcc = pair_of(wave, kVcc);
-  const uint32_t keep_in = keep_mask(wave.mode.denormal32_in()), keep_out = keep_mask(wave.mode.denormal32_out());
+  const uint32_t keep_in = keep_mask(wave.mode.denormal32_in()),
+                 keep_out = keep_mask(wave.mode.denormal32_out());
   for (int i = 0; i < kLanes; ++i) {
-    const float value = __builtin_fmaf(as_float(flushed(s[0][i], keep_in)), as_float(flushed(s[1][i], keep_in)),
-                                       as_float(flushed(s[2][i], keep_in)));
-    result.lane[i] = flushed(as_bits(vcc >> i & 1 ? value * 0x1p32f : value), keep_out);
+    const float value = scaled_fma(as_float(flushed(s[0][i], keep_in)), as_float(flushed(s[1][i], keep_in)),
+                                   as_float(flushed(s[2][i], keep_in)), vcc >> i & 1);
+    result.lane[i] = flushed(as_bits(value), keep_out);
   }
   settle_nans32(s, 3, result.lane);
   store_float(wave, in, result);
@@ -163,16 +193,17 @@ void div_fmas64(Wave& wave, const Instruction& in) {
   for (int i = 0; i < 3; ++i) fetch64(wave, in, i, s[i]);
   const uint64_t vcc = pair_of(wave, kVcc);
   for (int i = 0; i < kLanes; ++i) {
-    const double value = __builtin_fma(as_double(s[0].lane[i]), as_double(s[1].lane[i]), as_double(s[2].lane[i]));
-    const uint64_t bits = as_bits64(vcc >> i & 1 ? value * 0x1p64 : value);
+    const uint64_t bits = as_bits64(
+        scaled_fma(as_double(s[0].lane[i]), as_double(s[1].lane[i]), as_double(s[2].lane[i]), vcc >> i & 1));
     result.lane[i] = Number<64>::nan(bits) ? Number<64>::kNan : bits;
   }
   store64(wave, in, result);
 }
 
-// ---- v_div_fixup -----------------------------------------------------------------------------------------------------------
+// ---- v_div_fixup ------------------------------------------------------------------------------------------
 
-// The quotient S0 of S2 / S1 with the special cases put right. The documented NaN of 0/0 and inf/inf is negative.
+// The quotient S0 of S2 / S1 with the special cases put right. The documented NaN of 0/0 and inf/inf is
+// negative.
 template <int N>
 typename Number<N>::B fix_quotient(typename Number<N>::B quotient, typename Number<N>::B denominator,
                                    typename Number<N>::B numerator) {
@@ -199,7 +230,7 @@ void div_fixup32(Wave& wave, const Instruction& in) {
   store_float(wave, in, result);
 }
 void div_fixup64(Wave& wave, const Instruction& in) {
-  if (in.clamp || in.omod) throw LaunchError("output modifiers of v_div_fixup_f64 are not emulated");
+  if (in.clamp || in.omod) fail("output modifiers of v_div_fixup_f64 are not emulated");
   Lanes64 s[3], result;
   for (int i = 0; i < 3; ++i) fetch64(wave, in, i, s[i]);
   for (int i = 0; i < kLanes; ++i)
@@ -226,14 +257,15 @@ void div_fixup16(Wave& wave, const Instruction& in) {
   store16(wave, in, result.lane, R);
 }
 
-// ---- exponents -------------------------------------------------------------------------------------------------------------
+// ---- exponents --------------------------------------------------------------------------------------------
 
 void ldexp32(Wave& wave, const Instruction& in) {
   require_nearest(wave.mode.round32(), "v_ldexp_f32");
   Lanes buffers[2], result;
   const uint32_t* s[1] = {fetch(wave, in, 0, Width::w32, buffers[0])};
   const uint32_t* n = fetch(wave, in, 1, Width::w32, buffers[1]);
-  const uint32_t keep_in = keep_mask(wave.mode.denormal32_in()), keep_out = keep_mask(wave.mode.denormal32_out());
+  const uint32_t keep_in = keep_mask(wave.mode.denormal32_in()),
+                 keep_out = keep_mask(wave.mode.denormal32_out());
   for (int i = 0; i < kLanes; ++i)
     result.lane[i] = flushed(scaled(flushed(s[0][i], keep_in), static_cast<int32_t>(n[i])), keep_out);
   settle_nans32(s, 1, result.lane);
@@ -241,7 +273,7 @@ void ldexp32(Wave& wave, const Instruction& in) {
 }
 void ldexp64(Wave& wave, const Instruction& in) {
   require_nearest(wave.mode.round16_64(), "v_ldexp_f64");
-  if (in.clamp || in.omod) throw LaunchError("output modifiers of v_ldexp_f64 are not emulated");
+  if (in.clamp || in.omod) fail("output modifiers of v_ldexp_f64 are not emulated");
   Lanes64 value;
   Lanes buffer;
   fetch64(wave, in, 0, value);
@@ -259,7 +291,8 @@ void ldexp16(Wave& wave, const Instruction& in) {
   for (int i = 0; i < kLanes; ++i) {
     const int by = static_cast<int16_t>(n[i]), bounded = by > 100 ? 100 : by < -100 ? -100 : by;
     const double value = as_float(half_to_float(flushed16(s[0][i], wave.mode.denormal16_64_in())));
-    const uint32_t half = double_to_half(value * power_of_two(bounded), wave.mode.round16_64(), half_overflow(wave));
+    const uint32_t half =
+        double_to_half(value * power_of_two(bounded), wave.mode.round16_64(), half_overflow(wave));
     result.lane[i] = flushed16(half, wave.mode.denormal16_64_out());
   }
   settle_nans16(s, 1, result.lane);
@@ -301,7 +334,7 @@ void frexp_exp64(Wave& wave, const Instruction& in) {
   store(wave, in, result.lane);
 }
 void frexp_mant64(Wave& wave, const Instruction& in) {
-  if (in.clamp || in.omod) throw LaunchError("output modifiers of v_frexp_mant_f64 are not emulated");
+  if (in.clamp || in.omod) fail("output modifiers of v_frexp_mant_f64 are not emulated");
   Lanes64 value;
   fetch64(wave, in, 0, value);
   for (uint64_t& lane : value.lane) {
@@ -331,7 +364,7 @@ void frexp_mant16(Wave& wave, const Instruction& in) {
   store16(wave, in, result.lane, Rest::zero);
 }
 
-// ---- cube maps ---------------------------------------------------------------------------------------------------------------
+// ---- cube maps --------------------------------------------------------------------------------------------
 
 enum class Cube { id, s, t, major };
 
@@ -366,28 +399,50 @@ void cube_map(Wave& wave, const Instruction& in) {
 
 Handler division_handler(const Instruction& in) {
   switch (in.op) {
-    case Op::v_div_scale_f32: return div_scale32;
-    case Op::v_div_scale_f64: return div_scale64;
-    case Op::v_div_fmas_f32: return div_fmas32;
-    case Op::v_div_fmas_f64: return in.clamp || in.omod ? nullptr : div_fmas64;
-    case Op::v_div_fixup_f32: return div_fixup32;
-    case Op::v_div_fixup_f64: return div_fixup64;
-    case Op::v_div_fixup_f16: return div_fixup16<Rest::keep>;
-    case Op::v_div_fixup_legacy_f16: return div_fixup16<Rest::zero>;
-    case Op::v_ldexp_f32: return ldexp32;
-    case Op::v_ldexp_f64: return ldexp64;
-    case Op::v_ldexp_f16: return ldexp16;
-    case Op::v_frexp_exp_i32_f32: return frexp_exp32;
-    case Op::v_frexp_mant_f32: return frexp_mant32;
-    case Op::v_frexp_exp_i32_f64: return frexp_exp64;
-    case Op::v_frexp_mant_f64: return frexp_mant64;
-    case Op::v_frexp_exp_i16_f16: return frexp_exp16;
-    case Op::v_frexp_mant_f16: return frexp_mant16;
-    case Op::v_cubeid_f32: return cube_map<Cube::id>;
-    case Op::v_cubesc_f32: return cube_map<Cube::s>;
-    case Op::v_cubetc_f32: return cube_map<Cube::t>;
-    case Op::v_cubema_f32: return cube_map<Cube::major>;
-    default: return nullptr;
+    case Op::v_div_scale_f32:
+      return div_scale32;
+    case Op::v_div_scale_f64:
+      return div_scale64;
+    case Op::v_div_fmas_f32:
+      return div_fmas32;
+    case Op::v_div_fmas_f64:
+      return in.clamp || in.omod ? nullptr : div_fmas64;
+    case Op::v_div_fixup_f32:
+      return div_fixup32;
+    case Op::v_div_fixup_f64:
+      return div_fixup64;
+    case Op::v_div_fixup_f16:
+      return div_fixup16<Rest::keep>;
+    case Op::v_div_fixup_legacy_f16:
+      return div_fixup16<Rest::zero>;
+    case Op::v_ldexp_f32:
+      return ldexp32;
+    case Op::v_ldexp_f64:
+      return ldexp64;
+    case Op::v_ldexp_f16:
+      return ldexp16;
+    case Op::v_frexp_exp_i32_f32:
+      return frexp_exp32;
+    case Op::v_frexp_mant_f32:
+      return frexp_mant32;
+    case Op::v_frexp_exp_i32_f64:
+      return frexp_exp64;
+    case Op::v_frexp_mant_f64:
+      return frexp_mant64;
+    case Op::v_frexp_exp_i16_f16:
+      return frexp_exp16;
+    case Op::v_frexp_mant_f16:
+      return frexp_mant16;
+    case Op::v_cubeid_f32:
+      return cube_map<Cube::id>;
+    case Op::v_cubesc_f32:
+      return cube_map<Cube::s>;
+    case Op::v_cubetc_f32:
+      return cube_map<Cube::t>;
+    case Op::v_cubema_f32:
+      return cube_map<Cube::major>;
+    default:
+      return nullptr;
   }
 }
 

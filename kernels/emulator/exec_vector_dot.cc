@@ -15,13 +15,13 @@ const uint32_t* raw(const Wave& wave, const Instruction& in, int source, Lanes& 
   return into.lane;
 }
 
-// ---- integers ---------------------------------------------------------------------------------------------------------
+// ---- integers ---------------------------------------------------------------------------------------------
 
 // Elements of Bits bits, signed or not. With clamp the sum saturates.
 template <int Bits, bool Signed>
 void integers(Wave& wave, const Instruction& in) {
   if (is_vop3p(in) && (in.op_sel != 0 || (Bits == 16 && (in.op_sel_hi & 3) != 3)))
-    throw LaunchError("v_dot with op_sel is not emulated");
+    fail("v_dot with op_sel is not emulated");
   Lanes buffers[3], result;
   const uint32_t* a = raw(wave, in, 0, buffers[0]);
   const uint32_t* b = raw(wave, in, 1, buffers[1]);
@@ -43,9 +43,10 @@ void integers(Wave& wave, const Instruction& in) {
   store(wave, in, result.lane);
 }
 
-// ---- floats -----------------------------------------------------------------------------------------------------------
+// ---- floats -----------------------------------------------------------------------------------------------
 
-// Products are exact in f64. How often the chip rounds on the way is not documented: one rounding of the exact sum here.
+// Products are exact in f64. How often the chip rounds on the way is not documented: one rounding of the
+// exact sum here.
 double exact_sum(double a, double b, double c) {
   const double sum = a + b, part = sum - a;
   const double rest = (a - (sum - part)) + (b - part);
@@ -60,7 +61,7 @@ double exact_sum(double a, double b, double c) {
 
 template <bool Brain>
 void floats(Wave& wave, const Instruction& in) {
-  if (wave.mode.round32() != 0) throw LaunchError("v_dot2 of floats outside round-to-nearest-even is not emulated");
+  if (wave.mode.round32() != 0) fail("v_dot2 of floats outside round-to-nearest-even is not emulated");
   Lanes buffers[3], result;
   const uint32_t* a = raw(wave, in, 0, buffers[0]);
   const uint32_t* b = raw(wave, in, 1, buffers[1]);
@@ -86,19 +87,28 @@ void floats(Wave& wave, const Instruction& in) {
 Handler dot_handler(const Instruction& in) {
   switch (in.op) {
     case Op::v_dot2_f32_bf16:
-    case Op::v_dot2c_f32_bf16: return floats<true>;
+    case Op::v_dot2c_f32_bf16:
+      return floats<true>;
     case Op::v_dot2_f32_f16:
-    case Op::v_dot2c_f32_f16: return floats<false>;
+    case Op::v_dot2c_f32_f16:
+      return floats<false>;
     case Op::v_dot2_i32_i16:
-    case Op::v_dot2c_i32_i16: return integers<16, true>;
-    case Op::v_dot2_u32_u16: return integers<16, false>;
+    case Op::v_dot2c_i32_i16:
+      return integers<16, true>;
+    case Op::v_dot2_u32_u16:
+      return integers<16, false>;
     case Op::v_dot4_i32_i8:
-    case Op::v_dot4c_i32_i8: return integers<8, true>;
-    case Op::v_dot4_u32_u8: return integers<8, false>;
+    case Op::v_dot4c_i32_i8:
+      return integers<8, true>;
+    case Op::v_dot4_u32_u8:
+      return integers<8, false>;
     case Op::v_dot8_i32_i4:
-    case Op::v_dot8c_i32_i4: return integers<4, true>;
-    case Op::v_dot8_u32_u4: return integers<4, false>;
-    default: return nullptr;
+    case Op::v_dot8c_i32_i4:
+      return integers<4, true>;
+    case Op::v_dot8_u32_u4:
+      return integers<4, false>;
+    default:
+      return nullptr;
   }
 }
 

@@ -4,7 +4,8 @@
 namespace zyfa::emulator::ZYFA_LEVEL {
 namespace {
 
-constexpr uint64_t kNan64 = 0x7ff8000000000000, kQuiet64 = 0x0008000000000000, kExponent64 = 0x7ff0000000000000;
+constexpr uint64_t kNan64 = 0x7ff8000000000000, kQuiet64 = 0x0008000000000000,
+                   kExponent64 = 0x7ff0000000000000;
 
 bool is_nan64(uint64_t bits) { return (bits & ~(uint64_t{1} << 63)) > kExponent64; }
 uint64_t flushed64(uint64_t bits, bool denormals) {
@@ -129,21 +130,35 @@ struct Root : Nearest {
 
 Handler double_handler(const Instruction& in) {
   switch (in.op) {
-    case Op::v_add_f64: return arithmetic<Add>;
-    case Op::v_mul_f64: return arithmetic<Mul>;
+    case Op::v_add_f64:
+      return arithmetic<Add>;
+    case Op::v_mul_f64:
+      return arithmetic<Mul>;
     case Op::v_fma_f64:
-    case Op::v_fmac_f64: return arithmetic<Fma>;
-    case Op::v_max_f64: return selection<true>;
-    case Op::v_min_f64: return selection<false>;
-    case Op::v_trunc_f64: return arithmetic<Trunc>;
-    case Op::v_ceil_f64: return arithmetic<Ceil>;
-    case Op::v_floor_f64: return arithmetic<Floor>;
-    case Op::v_rndne_f64: return arithmetic<RoundEven>;
-    case Op::v_fract_f64: return arithmetic<Fract>;
-    case Op::v_rcp_f64: return arithmetic<Reciprocal>;
-    case Op::v_rsq_f64: return arithmetic<ReciprocalRoot>;
-    case Op::v_sqrt_f64: return arithmetic<Root>;
-    default: return nullptr;
+    case Op::v_fmac_f64:
+      return arithmetic<Fma>;
+    case Op::v_max_f64:
+      return selection<true>;
+    case Op::v_min_f64:
+      return selection<false>;
+    case Op::v_trunc_f64:
+      return arithmetic<Trunc>;
+    case Op::v_ceil_f64:
+      return arithmetic<Ceil>;
+    case Op::v_floor_f64:
+      return arithmetic<Floor>;
+    case Op::v_rndne_f64:
+      return arithmetic<RoundEven>;
+    case Op::v_fract_f64:
+      return arithmetic<Fract>;
+    case Op::v_rcp_f64:
+      return arithmetic<Reciprocal>;
+    case Op::v_rsq_f64:
+      return arithmetic<ReciprocalRoot>;
+    case Op::v_sqrt_f64:
+      return arithmetic<Root>;
+    default:
+      return nullptr;
   }
 }
 

@@ -13,9 +13,9 @@ bool has_sign_modifiers(const Instruction& in) {
 }  // namespace
 
 Handler find_vector_handler(const Instruction& in) {
-  for (const auto find : {float_handler, lane_handler, convert_handler, packed_handler, transcendental_handler,
-                          compare_handler, half_handler, double_handler, division_handler, dot_handler,
-                          scaled_convert_handler})
+  for (const auto find :
+       {float_handler, lane_handler, convert_handler, packed_handler, transcendental_handler, compare_handler,
+        half_handler, double_handler, division_handler, dot_handler, scaled_convert_handler})
     if (const Handler found = find(in)) return found;
   // Signs of integers: what neg and abs do there is not documented.
   if (has_sign_modifiers(in)) return nullptr;

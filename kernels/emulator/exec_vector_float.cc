@@ -33,12 +33,13 @@ void modify_output32(const Wave& wave, const Instruction& in, uint32_t* result) 
 
 namespace {
 
-// ---- loops ------------------------------------------------------------------------------------------------------------
+// ---- loops ------------------------------------------------------------------------------------------------
 
-// All lanes of one operation; counts NaN results. Flush: denormals of sources and result follow the keep masks.
+// All lanes of one operation; counts NaN results. Flush: denormals of sources and result follow the keep
+// masks.
 template <class Op, bool Flush>
-[[gnu::noipa]] uint32_t arithmetic_loop(const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t* __restrict r,
-                                        uint32_t keep_in, uint32_t keep_out) {
+[[gnu::noipa]] uint32_t arithmetic_loop(const uint32_t* a, const uint32_t* b, const uint32_t* c,
+                                        uint32_t* __restrict r, uint32_t keep_in, uint32_t keep_out) {
   uint32_t nans = 0;
   for (int i = 0; i < kLanes; ++i) {
     uint32_t x = a[i], y = Op::kSources > 1 ? b[i] : 0, z = Op::kSources > 2 ? c[i] : 0;
@@ -69,7 +70,8 @@ void arithmetic(Wave& wave, const Instruction& in) {
 
 // Operations on bits that settle NaN themselves: f(a, b, c) -> bits.
 template <class Op>
-void selection_loop(const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t* __restrict r, uint32_t keep) {
+void selection_loop(const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t* __restrict r,
+                    uint32_t keep) {
   for (int i = 0; i < kLanes; ++i)
     r[i] = Op::apply(flushed(a[i], keep), flushed(b[i], keep), Op::kSources > 2 ? flushed(c[i], keep) : 0);
 }
@@ -87,7 +89,7 @@ void selection(Wave& wave, const Instruction& in) {
   store_float(wave, in, result);
 }
 
-// ---- operations -------------------------------------------------------------------------------------------------------
+// ---- operations -------------------------------------------------------------------------------------------
 
 struct Add : Sources<2> {
   static float apply(float a, float b, float) { return a + b; }
@@ -133,8 +135,8 @@ template <class Op>
 void rounding(Wave& wave, const Instruction& in) {
   Lanes buffer, result;
   const uint32_t* s[1] = {fetch(wave, in, 0, Width::w32, buffer)};
-  const uint32_t nans =
-      arithmetic_loop<Op, true>(s[0], nullptr, nullptr, result.lane, keep_mask(wave.mode.denormal32_in()), ~0u);
+  const uint32_t nans = arithmetic_loop<Op, true>(s[0], nullptr, nullptr, result.lane,
+                                                  keep_mask(wave.mode.denormal32_in()), ~0u);
   if (nans != 0) settle_nans32(s, 1, result.lane);
   store_float(wave, in, result);
 }
@@ -143,28 +145,47 @@ void rounding(Wave& wave, const Instruction& in) {
 
 Handler float_handler(const Instruction& in) {
   switch (in.op) {
-    case Op::v_add_f32: return arithmetic<Add>;
-    case Op::v_sub_f32: return arithmetic<Sub>;
-    case Op::v_subrev_f32: return arithmetic<SubRev>;
-    case Op::v_mul_f32: return arithmetic<Mul>;
-    case Op::v_mul_legacy_f32: return arithmetic<MulLegacy>;
+    case Op::v_add_f32:
+      return arithmetic<Add>;
+    case Op::v_sub_f32:
+      return arithmetic<Sub>;
+    case Op::v_subrev_f32:
+      return arithmetic<SubRev>;
+    case Op::v_mul_f32:
+      return arithmetic<Mul>;
+    case Op::v_mul_legacy_f32:
+      return arithmetic<MulLegacy>;
     case Op::v_fma_f32:
     case Op::v_fmac_f32:
     case Op::v_fmamk_f32:
-    case Op::v_fmaak_f32: return arithmetic<Fma>;
-    case Op::v_max_f32: return selection<Max>;
-    case Op::v_min_f32: return selection<Min>;
-    case Op::v_max3_f32: return selection<Max3>;
-    case Op::v_min3_f32: return selection<Min3>;
-    case Op::v_med3_f32: return selection<Med3>;
-    case Op::v_maximum3_f32: return selection<Maximum3>;
-    case Op::v_minimum3_f32: return selection<Minimum3>;
-    case Op::v_trunc_f32: return rounding<Trunc>;
-    case Op::v_ceil_f32: return rounding<Ceil>;
-    case Op::v_floor_f32: return rounding<Floor>;
-    case Op::v_rndne_f32: return rounding<RoundEven>;
-    case Op::v_fract_f32: return arithmetic<Fract>;
-    default: return nullptr;
+    case Op::v_fmaak_f32:
+      return arithmetic<Fma>;
+    case Op::v_max_f32:
+      return selection<Max>;
+    case Op::v_min_f32:
+      return selection<Min>;
+    case Op::v_max3_f32:
+      return selection<Max3>;
+    case Op::v_min3_f32:
+      return selection<Min3>;
+    case Op::v_med3_f32:
+      return selection<Med3>;
+    case Op::v_maximum3_f32:
+      return selection<Maximum3>;
+    case Op::v_minimum3_f32:
+      return selection<Minimum3>;
+    case Op::v_trunc_f32:
+      return rounding<Trunc>;
+    case Op::v_ceil_f32:
+      return rounding<Ceil>;
+    case Op::v_floor_f32:
+      return rounding<Floor>;
+    case Op::v_rndne_f32:
+      return rounding<RoundEven>;
+    case Op::v_fract_f32:
+      return arithmetic<Fract>;
+    default:
+      return nullptr;
   }
 }
 

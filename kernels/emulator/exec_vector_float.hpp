@@ -1,7 +1,7 @@
 // What float instructions of all widths share: rounding modes, denormals, NaN results, output modifiers.
 //
-// NaN: a NaN operand comes out quieted, the first one where there are several; a NaN made from numbers is 0x7fc00000
-// (0x7e00, 0x7ff8...). The chip's choice of payload and sign is not documented.
+// NaN: a NaN operand comes out quieted, the first one where there are several; a NaN made from numbers is
+// 0x7fc00000 (0x7e00, 0x7ff8...). The chip's choice of payload and sign is not documented.
 #pragma once
 
 #include <cfenv>
@@ -10,14 +10,14 @@
 
 namespace zyfa::emulator::ZYFA_LEVEL {
 
-// Sets the host's rounding direction and restores nearest-even, which everything else relies on. Arithmetic between the
-// two must stand in a function of its own that the compiler can not move (noipa).
+// Sets the host's rounding direction and restores nearest-even, which everything else relies on. Arithmetic
+// between the two must stand in a function of its own that the compiler can not move (noipa).
 class HostRounding {
  public:
   explicit HostRounding(unsigned mode) {
     static constexpr int kDirections[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
     set_ = mode != 0 && std::fesetround(kDirections[mode]) == 0;
-    if (mode != 0 && !set_) throw LaunchError("this host has no directed rounding");
+    if (mode != 0 && !set_) fail("this host has no directed rounding");
   }
   ~HostRounding() {
     if (set_) std::fesetround(FE_TONEAREST);
@@ -28,7 +28,7 @@ class HostRounding {
   bool set_ = false;
 };
 
-// ---- f32 --------------------------------------------------------------------------------------------------------------
+// ---- f32 --------------------------------------------------------------------------------------------------
 
 constexpr uint32_t kNan32 = 0x7fc00000;
 
@@ -51,7 +51,8 @@ inline void store_float(Wave& wave, const Instruction& in, Lanes& result) {
   store(wave, in, result.lane);
 }
 
-// The smaller and larger of two values: a NaN operand loses, -0 < +0. In IEEE mode a signalling NaN wins, quieted.
+// The smaller and larger of two values: a NaN operand loses, -0 < +0. In IEEE mode a signalling NaN wins,
+// quieted.
 template <bool Ieee>
 inline uint32_t max32(uint32_t a, uint32_t b) {
   const float x = as_float(a), y = as_float(b);
@@ -125,7 +126,7 @@ struct Minimum3 : Sources<3> {
   static uint32_t apply(uint32_t a, uint32_t b, uint32_t c) { return two(two(a, b), c); }
 };
 
-// ---- f16: numbers are widened exactly to f32 ------------------------------------------------------------------------------
+// ---- f16: numbers are widened exactly to f32 --------------------------------------------------------------
 
 inline uint32_t half_to_float(uint32_t half) {
   const uint32_t sign = (half & 0x8000) << 16, rest = half & 0x7fff;
@@ -139,11 +140,13 @@ inline uint32_t flushed16(uint32_t half, bool denormals) {
   return denormals || (half & 0x7c00) ? half & 0xffff : half & 0x8000;
 }
 
-// f32 -> f16, nearest even; a NaN keeps the upper bits of its payload. `largest`: what overflow gives, 0x7c00 or 0x7bff.
+// f32 -> f16, nearest even; a NaN keeps the upper bits of its payload. `largest`: what overflow gives, 0x7c00
+// or 0x7bff.
 inline uint32_t float_to_half(uint32_t bits, uint32_t largest = 0x7c00) {
   const uint32_t sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
   const uint32_t normal = (rest + 0xfff + (rest >> 13 & 1)) >> 13;
-  const uint32_t denormal = as_bits(as_float(rest) + 0x1p-1f) - 0x3f000000;  // the last bit of 0.5 is worth 2^-24
+  const uint32_t denormal =
+      as_bits(as_float(rest) + 0x1p-1f) - 0x3f000000;  // the last bit of 0.5 is worth 2^-24
   const uint32_t number = rest >= 0x38800000 ? normal - (112 << 10) : denormal;
   const uint32_t finite = rest >= 0x477ff000 ? largest : number;
   return sign | (rest > 0x7f800000 ? 0x7c00 | (rest >> 13 & 0x3ff) : rest == 0x7f800000 ? 0x7c00 : finite);

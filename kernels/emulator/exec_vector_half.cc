@@ -1,5 +1,6 @@
-// f16 arithmetic. Values are widened to f64, where sums and products of two halves are exact and a fused multiply-add loses
-// bits only far below the last one of the result, so that one more rounding gives the right half in every mode.
+// f16 arithmetic. Values are widened to f64, where sums and products of two halves are exact and a fused
+// multiply-add loses bits only far below the last one of the result, so that one more rounding gives the
+// right half in every mode.
 #include "exec_vector_float.hpp"
 
 namespace zyfa::emulator::ZYFA_LEVEL {
@@ -12,11 +13,13 @@ uint32_t double_to_half(double value, unsigned rounding, uint32_t largest) {
   const bool away = sign ? rounding == 2 : rounding == 1;
   if (rest >= 0x40f0000000000000) return sign | (away ? largest : 0x7bff);  // 65536 and more
   const int exponent = static_cast<int>(rest >> 52) - 1023;
-  const int lost = exponent >= -14 ? 42 : 42 + (-14 - exponent);  // bits of the significand below the last one kept
+  const int lost =
+      exponent >= -14 ? 42 : 42 + (-14 - exponent);  // bits of the significand below the last one kept
   const uint64_t significand = (rest & 0xfffffffffffff) | uint64_t{exponent > -1023} << 52;
   const uint64_t kept = lost >= 63 ? 0 : significand >> lost;
   const bool inexact = lost >= 63 || (significand & ((uint64_t{1} << lost) - 1)) != 0;
-  uint32_t half = static_cast<uint32_t>(kept) + (exponent >= -14 ? static_cast<uint32_t>(exponent + 14) << 10 : 0);
+  uint32_t half =
+      static_cast<uint32_t>(kept) + (exponent >= -14 ? static_cast<uint32_t>(exponent + 14) << 10 : 0);
   half += inexact && away;
   return sign | (half >= 0x7c00 ? largest : half);
 }
@@ -36,7 +39,8 @@ void modify_output16(const Wave& wave, const Instruction& in, uint32_t* result) 
   if (in.omod != 0 && !wave.mode.denormal16_64_out() && !wave.mode.ieee())
     for (int i = 0; i < kLanes; ++i) {
       if (is_nan16(result[i])) continue;
-      result[i] = flushed16(double_to_half(value_of(result[i]) * kFactors[in.omod & 3], half_overflow(wave)), false);
+      result[i] =
+          flushed16(double_to_half(value_of(result[i]) * kFactors[in.omod & 3], half_overflow(wave)), false);
       if (result[i] == 0x8000) result[i] = 0;
     }
   if (!in.clamp) return;
@@ -53,8 +57,8 @@ void modify_output16(const Wave& wave, const Instruction& in, uint32_t* result) 
 namespace {
 
 template <class Op, bool Nearest>
-[[gnu::noipa]] void arithmetic_loop(const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t* __restrict r,
-                                    const Mode mode, uint32_t largest) {
+[[gnu::noipa]] void arithmetic_loop(const uint32_t* a, const uint32_t* b, const uint32_t* c,
+                                    uint32_t* __restrict r, const Mode mode, uint32_t largest) {
   const bool in = mode.bits >> 6 & 1, out = mode.bits >> 7 & 1;
   const auto widened = [in](uint32_t half) {
     return static_cast<double>(as_float(half_to_float(flushed16(half, in))));
@@ -62,7 +66,8 @@ template <class Op, bool Nearest>
   for (int i = 0; i < kLanes; ++i) {
     const double value = Op::apply(widened(a[i]), Op::kSources > 1 ? widened(b[i]) : 0.0,
                                    Op::kSources > 2 ? widened(c[i]) : 0.0);
-    const uint32_t half = Nearest ? double_to_half(value, largest) : double_to_half(value, mode.bits >> 2 & 3, largest);
+    const uint32_t half =
+        Nearest ? double_to_half(value, largest) : double_to_half(value, mode.bits >> 2 & 3, largest);
     r[i] = flushed16(half, out);
   }
 }
@@ -148,7 +153,7 @@ struct Fract : Rounded<1> {
 // v_mad's product is rounded in the mode as well: without a directed version only nearest even is right.
 template <Rest R>
 void multiply_add(Wave& wave, const Instruction& in) {
-  if (wave.mode.round16_64() != 0) throw LaunchError("v_mad_f16 outside round-to-nearest-even is not emulated");
+  if (wave.mode.round16_64() != 0) fail("v_mad_f16 outside round-to-nearest-even is not emulated");
   arithmetic<Mad, R>(wave, in);
 }
 
@@ -156,28 +161,47 @@ void multiply_add(Wave& wave, const Instruction& in) {
 
 Handler half_handler(const Instruction& in) {
   switch (in.op) {
-    case Op::v_add_f16: return arithmetic<Add>;
-    case Op::v_sub_f16: return arithmetic<Sub>;
-    case Op::v_subrev_f16: return arithmetic<SubRev>;
-    case Op::v_mul_f16: return arithmetic<Mul>;
-    case Op::v_fma_f16: return arithmetic<Fma, Rest::keep>;
-    case Op::v_fma_legacy_f16: return arithmetic<Fma>;
-    case Op::v_mad_f16: return multiply_add<Rest::keep>;
+    case Op::v_add_f16:
+      return arithmetic<Add>;
+    case Op::v_sub_f16:
+      return arithmetic<Sub>;
+    case Op::v_subrev_f16:
+      return arithmetic<SubRev>;
+    case Op::v_mul_f16:
+      return arithmetic<Mul>;
+    case Op::v_fma_f16:
+      return arithmetic<Fma, Rest::keep>;
+    case Op::v_fma_legacy_f16:
+      return arithmetic<Fma>;
+    case Op::v_mad_f16:
+      return multiply_add<Rest::keep>;
     case Op::v_mad_legacy_f16:
     case Op::v_mac_f16:
     case Op::v_madmk_f16:
-    case Op::v_madak_f16: return multiply_add<Rest::zero>;
-    case Op::v_max_f16: return selection<Max>;
-    case Op::v_min_f16: return selection<Min>;
-    case Op::v_max3_f16: return selection<Max3, Rest::keep>;
-    case Op::v_min3_f16: return selection<Min3, Rest::keep>;
-    case Op::v_med3_f16: return selection<Med3, Rest::keep>;
-    case Op::v_trunc_f16: return arithmetic<Trunc>;
-    case Op::v_ceil_f16: return arithmetic<Ceil>;
-    case Op::v_floor_f16: return arithmetic<Floor>;
-    case Op::v_rndne_f16: return arithmetic<RoundEven>;
-    case Op::v_fract_f16: return arithmetic<Fract>;
-    default: return nullptr;
+    case Op::v_madak_f16:
+      return multiply_add<Rest::zero>;
+    case Op::v_max_f16:
+      return selection<Max>;
+    case Op::v_min_f16:
+      return selection<Min>;
+    case Op::v_max3_f16:
+      return selection<Max3, Rest::keep>;
+    case Op::v_min3_f16:
+      return selection<Min3, Rest::keep>;
+    case Op::v_med3_f16:
+      return selection<Med3, Rest::keep>;
+    case Op::v_trunc_f16:
+      return arithmetic<Trunc>;
+    case Op::v_ceil_f16:
+      return arithmetic<Ceil>;
+    case Op::v_floor_f16:
+      return arithmetic<Floor>;
+    case Op::v_rndne_f16:
+      return arithmetic<RoundEven>;
+    case Op::v_fract_f16:
+      return arithmetic<Fract>;
+    default:
+      return nullptr;
   }
 }
 

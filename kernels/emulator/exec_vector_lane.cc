@@ -44,11 +44,12 @@ void swap_registers(Wave& wave, const Instruction& in) {
   blend(wave.vgpr[in.src[0].reg], first.lane, exec);
 }
 
-// The upper half of each group of 2 * Half lanes of one register changes places with the lower half of the other's.
+// The upper half of each group of 2 * Half lanes of one register changes places with the lower half of the
+// other's.
 template <int Half>
 void swap_lanes(Wave& wave, const Instruction& in) {
   if (exec_of(wave) != kAllLanes)
-    throw LaunchError("v_permlane*_swap with lanes off in EXEC is not documented: set EXEC to -1 around it");
+    fail("v_permlane*_swap with lanes off in EXEC is not documented: set EXEC to -1 around it");
   uint32_t* d = wave.vgpr[in.dst.reg];
   uint32_t* s = wave.vgpr[in.src[0].reg];
   for (int group = 0; group < kLanes; group += 2 * Half)
@@ -66,20 +67,31 @@ void nothing(Wave&, const Instruction&) {}
 Handler lane_handler(const Instruction& in) {
   switch (in.op) {
     case Op::v_nop:
-    case Op::v_clrexcp: return nothing;
+    case Op::v_clrexcp:
+      return nothing;
     case Op::v_mov_b32:
     case Op::v_accvgpr_read:
     case Op::v_accvgpr_write:
-    case Op::v_accvgpr_mov_b32: return move32;
-    case Op::v_mov_b64: return move64;
-    case Op::v_cndmask_b32: return select_lanes;
-    case Op::v_readfirstlane_b32: return read_first_lane;
-    case Op::v_readlane_b32: return read_lane;
-    case Op::v_writelane_b32: return write_lane;
-    case Op::v_swap_b32: return swap_registers;
-    case Op::v_permlane16_swap_b32: return swap_lanes<16>;
-    case Op::v_permlane32_swap_b32: return swap_lanes<32>;
-    default: return nullptr;
+    case Op::v_accvgpr_mov_b32:
+      return move32;
+    case Op::v_mov_b64:
+      return move64;
+    case Op::v_cndmask_b32:
+      return select_lanes;
+    case Op::v_readfirstlane_b32:
+      return read_first_lane;
+    case Op::v_readlane_b32:
+      return read_lane;
+    case Op::v_writelane_b32:
+      return write_lane;
+    case Op::v_swap_b32:
+      return swap_registers;
+    case Op::v_permlane16_swap_b32:
+      return swap_lanes<16>;
+    case Op::v_permlane32_swap_b32:
+      return swap_lanes<32>;
+    default:
+      return nullptr;
   }
 }
 

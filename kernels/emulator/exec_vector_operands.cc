@@ -4,7 +4,7 @@
 namespace zyfa::emulator::ZYFA_LEVEL {
 namespace {
 
-// ---- DPP --------------------------------------------------------------------------------------------------------------
+// ---- DPP --------------------------------------------------------------------------------------------------
 
 constexpr int kNoLane = -1;
 
@@ -12,20 +12,29 @@ constexpr int kNoLane = -1;
 int dpp_source(unsigned ctrl, int lane) {
   const int row = lane & ~15, at = lane & 15, n = static_cast<int>(ctrl & 15);
   if (ctrl <= 0xff) return (lane & ~3) | static_cast<int>(ctrl >> (2 * (lane & 3)) & 3);
-  if (ctrl >= 0x101 && ctrl <= 0x10f) return at + n < 16 ? lane + n : kNoLane;   // row_shl
-  if (ctrl >= 0x111 && ctrl <= 0x11f) return at >= n ? lane - n : kNoLane;       // row_shr
-  if (ctrl >= 0x121 && ctrl <= 0x12f) return row | ((at - n) & 15);              // row_ror
-  if (ctrl >= 0x150 && ctrl <= 0x15f) return row | n;                            // row_newbcast
+  if (ctrl >= 0x101 && ctrl <= 0x10f) return at + n < 16 ? lane + n : kNoLane;  // row_shl
+  if (ctrl >= 0x111 && ctrl <= 0x11f) return at >= n ? lane - n : kNoLane;      // row_shr
+  if (ctrl >= 0x121 && ctrl <= 0x12f) return row | ((at - n) & 15);             // row_ror
+  if (ctrl >= 0x150 && ctrl <= 0x15f) return row | n;                           // row_newbcast
   switch (ctrl) {
-    case 0x130: return lane < 63 ? lane + 1 : kNoLane;   // wave_shl
-    case 0x134: return (lane + 1) & 63;                  // wave_rol
-    case 0x138: return lane > 0 ? lane - 1 : kNoLane;    // wave_shr
-    case 0x13c: return (lane - 1) & 63;                  // wave_ror
-    case 0x140: return row | (15 - at);                  // row_mirror
-    case 0x141: return (lane & ~7) | (7 - (lane & 7));   // row_half_mirror
-    case 0x142: return row > 0 ? row - 1 : kNoLane;      // row_bcast15: last lane of the row before
-    case 0x143: return lane >= 32 ? 31 : kNoLane;        // row_bcast31
-    default: throw LaunchError(format("DPP control 0x%x is not defined", ctrl));
+    case 0x130:
+      return lane < 63 ? lane + 1 : kNoLane;  // wave_shl
+    case 0x134:
+      return (lane + 1) & 63;  // wave_rol
+    case 0x138:
+      return lane > 0 ? lane - 1 : kNoLane;  // wave_shr
+    case 0x13c:
+      return (lane - 1) & 63;  // wave_ror
+    case 0x140:
+      return row | (15 - at);  // row_mirror
+    case 0x141:
+      return (lane & ~7) | (7 - (lane & 7));  // row_half_mirror
+    case 0x142:
+      return row > 0 ? row - 1 : kNoLane;  // row_bcast15: last lane of the row before
+    case 0x143:
+      return lane >= 32 ? 31 : kNoLane;  // row_bcast31
+    default:
+      fail("DPP control 0x%x is not defined", ctrl);
   }
 }
 
@@ -42,7 +51,7 @@ void permute(const Wave& wave, const Instruction& in, Lanes& lanes) {
   lanes = made;
 }
 
-// ---- SDWA -------------------------------------------------------------------------------------------------------------
+// ---- SDWA -------------------------------------------------------------------------------------------------
 
 struct Selection {
   unsigned shift, bits;
@@ -73,11 +82,12 @@ uint32_t uniform_value(const Wave& wave, const Operand& operand, unsigned dword)
       if (operand.dwords >= 2) return static_cast<uint32_t>(special_value(wave, operand.reg) >> (32 * dword));
       return special_value32(wave, operand.reg);
     default:
-      throw LaunchError("vector source is missing");
+      fail("vector source is missing");
   }
 }
 
-const uint32_t* fetch_modified(const Wave& wave, const Instruction& in, int source, Width width, unsigned dword, Lanes& into) {
+const uint32_t* fetch_modified(const Wave& wave, const Instruction& in, int source, Width width,
+                               unsigned dword, Lanes& into) {
   const Operand& operand = in.src[source];
   if (operand.is_vgpr()) {
     std::memcpy(into.lane, wave.vgpr[operand.reg + dword], sizeof into.lane);

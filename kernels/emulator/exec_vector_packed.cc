@@ -4,7 +4,7 @@
 namespace zyfa::emulator::ZYFA_LEVEL {
 namespace {
 
-// ---- sources ----------------------------------------------------------------------------------------------------------
+// ---- sources ----------------------------------------------------------------------------------------------
 
 bool selected(const Instruction& in, int source, bool high) {
   return (high ? in.op_sel_hi : in.op_sel) >> source & 1;
@@ -28,8 +28,10 @@ void fetch_halves(const Wave& wave, const Instruction& in, int source, bool floa
   const uint32_t* from = raw(wave, in, source, buffer);
   // VOP2's packed form takes both halves in order.
   const bool vop3p = in.info->format == Format::vop3p;
-  const unsigned low = vop3p && selected(in, source, false) ? 16 : 0, high = !vop3p || selected(in, source, true) ? 16 : 0;
-  const uint32_t low_sign = floats && in.src[source].neg ? 0x8000 : 0, high_sign = floats && in.src[source].abs ? 0x8000 : 0;
+  const unsigned low = vop3p && selected(in, source, false) ? 16 : 0,
+                 high = !vop3p || selected(in, source, true) ? 16 : 0;
+  const uint32_t low_sign = floats && in.src[source].neg ? 0x8000 : 0,
+                 high_sign = floats && in.src[source].abs ? 0x8000 : 0;
   for (int i = 0; i < kLanes; ++i) {
     into.low.lane[i] = (from[i] >> low & 0xffff) ^ low_sign;
     into.high.lane[i] = (from[i] >> high & 0xffff) ^ high_sign;
@@ -45,7 +47,7 @@ const uint32_t* fetch_single(const Wave& wave, const Instruction& in, int source
   return into.lane;
 }
 
-// ---- f32 --------------------------------------------------------------------------------------------------------------
+// ---- f32 --------------------------------------------------------------------------------------------------
 
 struct Add32 {
   static constexpr int kSources = 2;
@@ -61,8 +63,8 @@ struct Fma32 {
 };
 
 template <class Op, bool Flush>
-[[gnu::noipa]] uint32_t single_loop(const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t* __restrict r,
-                                    uint32_t keep_in, uint32_t keep_out) {
+[[gnu::noipa]] uint32_t single_loop(const uint32_t* a, const uint32_t* b, const uint32_t* c,
+                                    uint32_t* __restrict r, uint32_t keep_in, uint32_t keep_out) {
   uint32_t nans = 0;
   for (int i = 0; i < kLanes; ++i) {
     uint32_t x = a[i], y = b[i], z = Op::kSources > 2 ? c[i] : 0;
@@ -108,7 +110,7 @@ void packed_move(Wave& wave, const Instruction& in) {
   blend(wave.vgpr[in.dst.reg + 1], high.lane, lanes);
 }
 
-// ---- f16 --------------------------------------------------------------------------------------------------------------
+// ---- f16 --------------------------------------------------------------------------------------------------
 
 double widened(uint32_t half, bool denormals) { return as_float(half_to_float(flushed16(half, denormals))); }
 
@@ -132,7 +134,8 @@ template <class Op>
   for (int i = 0; i < kLanes; ++i) {
     const double value =
         Op::apply(widened(s[0][i], in), widened(s[1][i], in), Op::kSources > 2 ? widened(s[2][i], in) : 0);
-    r[i] = flushed16(rounding == 0 ? double_to_half(value, largest) : double_to_half(value, rounding, largest), out);
+    r[i] = flushed16(
+        rounding == 0 ? double_to_half(value, largest) : double_to_half(value, rounding, largest), out);
   }
 }
 
@@ -176,7 +179,7 @@ void packed_f16_selection(Wave& wave, const Instruction& in) {
   store(wave, in, results[0].lane);
 }
 
-// ---- 16-bit integers ---------------------------------------------------------------------------------------------------
+// ---- 16-bit integers --------------------------------------------------------------------------------------
 
 template <auto F, int N>
 void packed_int(Wave& wave, const Instruction& in) {
@@ -209,18 +212,23 @@ uint32_t min_i(uint32_t a, uint32_t b, uint32_t) { return sign16(a) < sign16(b) 
 uint32_t add_u_saturated(uint32_t a, uint32_t b, uint32_t) { return bounded(int64_t{a} + b, 0, 65535); }
 uint32_t sub_u_saturated(uint32_t a, uint32_t b, uint32_t) { return bounded(int64_t{a} - b, 0, 65535); }
 uint32_t mad_u_saturated(uint32_t a, uint32_t b, uint32_t c) { return bounded(int64_t{a} * b + c, 0, 65535); }
-uint32_t add_i_saturated(uint32_t a, uint32_t b, uint32_t) { return bounded(sign16(a) + sign16(b), -32768, 32767); }
-uint32_t sub_i_saturated(uint32_t a, uint32_t b, uint32_t) { return bounded(sign16(a) - sign16(b), -32768, 32767); }
+uint32_t add_i_saturated(uint32_t a, uint32_t b, uint32_t) {
+  return bounded(sign16(a) + sign16(b), -32768, 32767);
+}
+uint32_t sub_i_saturated(uint32_t a, uint32_t b, uint32_t) {
+  return bounded(sign16(a) - sign16(b), -32768, 32767);
+}
 uint32_t mad_i_saturated(uint32_t a, uint32_t b, uint32_t c) {
   return bounded(int64_t{sign16(a)} * sign16(b) + sign16(c), -32768, 32767);
 }
 
-// ---- f32 fused multiply-add of mixed sources ------------------------------------------------------------------------------
+// ---- f32 fused multiply-add of mixed sources --------------------------------------------------------------
 
 [[gnu::noipa]] void fma_loop(const Lanes* s, uint32_t* __restrict r, uint32_t keep_in, uint32_t keep_out) {
   for (int i = 0; i < kLanes; ++i) {
-    const float value = __builtin_fmaf(as_float(flushed(s[0].lane[i], keep_in)), as_float(flushed(s[1].lane[i], keep_in)),
-                                       as_float(flushed(s[2].lane[i], keep_in)));
+    const float value =
+        __builtin_fmaf(as_float(flushed(s[0].lane[i], keep_in)), as_float(flushed(s[1].lane[i], keep_in)),
+                       as_float(flushed(s[2].lane[i], keep_in)));
     r[i] = flushed(as_bits(value), keep_out);
   }
 }
@@ -274,38 +282,68 @@ void fma_mixed(Wave& wave, const Instruction& in) {
 }  // namespace
 
 Handler packed_handler(const Instruction& in) {
+  if (in.encoding == Encoding::sdwa || in.encoding == Encoding::dpp) return nullptr;
   const bool saturate = in.clamp;
   switch (in.op) {
-    case Op::v_pk_fma_f32: return packed_f32<Fma32>;
-    case Op::v_pk_mul_f32: return packed_f32<Mul32>;
-    case Op::v_pk_add_f32: return packed_f32<Add32>;
-    case Op::v_pk_mov_b32: return packed_move;
+    case Op::v_pk_fma_f32:
+      return packed_f32<Fma32>;
+    case Op::v_pk_mul_f32:
+      return packed_f32<Mul32>;
+    case Op::v_pk_add_f32:
+      return packed_f32<Add32>;
+    case Op::v_pk_mov_b32:
+      return packed_move;
     case Op::v_pk_fma_f16:
-    case Op::v_pk_fmac_f16: return packed_f16<Fma16>;
-    case Op::v_pk_add_f16: return packed_f16<Add16>;
-    case Op::v_pk_mul_f16: return packed_f16<Mul16>;
-    case Op::v_pk_min_f16: return packed_f16_selection<Min>;
-    case Op::v_pk_max_f16: return packed_f16_selection<Max>;
-    case Op::v_pk_minimum3_f16: return packed_f16_selection<Minimum3>;
-    case Op::v_pk_maximum3_f16: return packed_f16_selection<Maximum3>;
-    case Op::v_fma_mix_f32: return fma_mixed<To::single>;
-    case Op::v_fma_mixlo_f16: return fma_mixed<To::low_half>;
-    case Op::v_fma_mixhi_f16: return fma_mixed<To::high_half>;
-    case Op::v_pk_mad_i16: return saturate ? packed_int<mad_i_saturated, 3> : packed_int<mad, 3>;
-    case Op::v_pk_mad_u16: return saturate ? packed_int<mad_u_saturated, 3> : packed_int<mad, 3>;
-    case Op::v_pk_add_i16: return saturate ? packed_int<add_i_saturated, 2> : packed_int<add, 2>;
-    case Op::v_pk_sub_i16: return saturate ? packed_int<sub_i_saturated, 2> : packed_int<sub, 2>;
-    case Op::v_pk_add_u16: return saturate ? packed_int<add_u_saturated, 2> : packed_int<add, 2>;
-    case Op::v_pk_sub_u16: return saturate ? packed_int<sub_u_saturated, 2> : packed_int<sub, 2>;
-    case Op::v_pk_mul_lo_u16: return saturate ? nullptr : packed_int<mul, 2>;
-    case Op::v_pk_lshlrev_b16: return saturate ? nullptr : packed_int<left, 2>;
-    case Op::v_pk_lshrrev_b16: return saturate ? nullptr : packed_int<right, 2>;
-    case Op::v_pk_ashrrev_i16: return saturate ? nullptr : packed_int<arithmetic, 2>;
-    case Op::v_pk_max_i16: return packed_int<max_i, 2>;
-    case Op::v_pk_min_i16: return packed_int<min_i, 2>;
-    case Op::v_pk_max_u16: return packed_int<max_u, 2>;
-    case Op::v_pk_min_u16: return packed_int<min_u, 2>;
-    default: return nullptr;
+    case Op::v_pk_fmac_f16:
+      return packed_f16<Fma16>;
+    case Op::v_pk_add_f16:
+      return packed_f16<Add16>;
+    case Op::v_pk_mul_f16:
+      return packed_f16<Mul16>;
+    case Op::v_pk_min_f16:
+      return packed_f16_selection<Min>;
+    case Op::v_pk_max_f16:
+      return packed_f16_selection<Max>;
+    case Op::v_pk_minimum3_f16:
+      return packed_f16_selection<Minimum3>;
+    case Op::v_pk_maximum3_f16:
+      return packed_f16_selection<Maximum3>;
+    case Op::v_fma_mix_f32:
+      return fma_mixed<To::single>;
+    case Op::v_fma_mixlo_f16:
+      return fma_mixed<To::low_half>;
+    case Op::v_fma_mixhi_f16:
+      return fma_mixed<To::high_half>;
+    case Op::v_pk_mad_i16:
+      return saturate ? packed_int<mad_i_saturated, 3> : packed_int<mad, 3>;
+    case Op::v_pk_mad_u16:
+      return saturate ? packed_int<mad_u_saturated, 3> : packed_int<mad, 3>;
+    case Op::v_pk_add_i16:
+      return saturate ? packed_int<add_i_saturated, 2> : packed_int<add, 2>;
+    case Op::v_pk_sub_i16:
+      return saturate ? packed_int<sub_i_saturated, 2> : packed_int<sub, 2>;
+    case Op::v_pk_add_u16:
+      return saturate ? packed_int<add_u_saturated, 2> : packed_int<add, 2>;
+    case Op::v_pk_sub_u16:
+      return saturate ? packed_int<sub_u_saturated, 2> : packed_int<sub, 2>;
+    case Op::v_pk_mul_lo_u16:
+      return saturate ? nullptr : packed_int<mul, 2>;
+    case Op::v_pk_lshlrev_b16:
+      return saturate ? nullptr : packed_int<left, 2>;
+    case Op::v_pk_lshrrev_b16:
+      return saturate ? nullptr : packed_int<right, 2>;
+    case Op::v_pk_ashrrev_i16:
+      return saturate ? nullptr : packed_int<arithmetic, 2>;
+    case Op::v_pk_max_i16:
+      return packed_int<max_i, 2>;
+    case Op::v_pk_min_i16:
+      return packed_int<min_i, 2>;
+    case Op::v_pk_max_u16:
+      return packed_int<max_u, 2>;
+    case Op::v_pk_min_u16:
+      return packed_int<min_u, 2>;
+    default:
+      return nullptr;
   }
 }
 

@@ -1,7 +1,7 @@
 // v_cvt_scalef32_*: between the block-scaled formats (FP8, BF8, FP6, BF6, FP4) and f32, f16, bf16.
 //
-// The scale is 2^(e-127), e the exponent field of an f32 operand; 255 means NaN. Conversions into a small format divide by
-// it, those out of one multiply: the meaning of OCP microscaling; AMD prints no formula.
+// The scale is 2^(e-127), e the exponent field of an f32 operand; 255 means NaN. Conversions into a small
+// format divide by it, those out of one multiply: the meaning of OCP microscaling; AMD prints no formula.
 // FP6, BF6 and FP4 have no NaN: converting one into them is an error of the launch.
 #include "exec_vector_small.hpp"
 
@@ -22,12 +22,13 @@ struct Form {
   bool narrowing;
   Wide wide;
   const Format* small;
-  uint8_t count;      // elements
+  uint8_t count;  // elements
   Layout layout;
-  bool stochastic;    // random number in S1
+  bool stochastic;  // random number in S1
 };
 
-Form into(Wide wide, const Format& small, uint8_t count, Layout layout = Layout::packed, bool stochastic = false) {
+Form into(Wide wide, const Format& small, uint8_t count, Layout layout = Layout::packed,
+          bool stochastic = false) {
   return {true, true, wide, &small, count, layout, stochastic};
 }
 Form out_of(Wide wide, const Format& small, uint8_t count) {
@@ -37,60 +38,110 @@ Form out_of(Wide wide, const Format& small, uint8_t count) {
 Form form_of(Op op) {
   constexpr Wide F32 = Wide::f32, F16 = Wide::f16, BF16 = Wide::bf16;
   switch (op) {
-    case Op::v_cvt_scalef32_pk_fp8_f32: return into(F32, kFp8, 2, Layout::two_registers);
-    case Op::v_cvt_scalef32_pk_bf8_f32: return into(F32, kBf8, 2, Layout::two_registers);
-    case Op::v_cvt_scalef32_pk_fp4_f32: return into(F32, kFp4, 2, Layout::two_registers);
-    case Op::v_cvt_scalef32_pk_fp8_f16: return into(F16, kFp8, 2);
-    case Op::v_cvt_scalef32_pk_bf8_f16: return into(F16, kBf8, 2);
-    case Op::v_cvt_scalef32_pk_fp4_f16: return into(F16, kFp4, 2);
-    case Op::v_cvt_scalef32_pk_fp8_bf16: return into(BF16, kFp8, 2);
-    case Op::v_cvt_scalef32_pk_bf8_bf16: return into(BF16, kBf8, 2);
-    case Op::v_cvt_scalef32_pk_fp4_bf16: return into(BF16, kFp4, 2);
-    case Op::v_cvt_scalef32_sr_fp8_f32: return into(F32, kFp8, 1, Layout::packed, true);
-    case Op::v_cvt_scalef32_sr_bf8_f32: return into(F32, kBf8, 1, Layout::packed, true);
-    case Op::v_cvt_scalef32_sr_fp8_f16: return into(F16, kFp8, 1, Layout::packed, true);
-    case Op::v_cvt_scalef32_sr_bf8_f16: return into(F16, kBf8, 1, Layout::packed, true);
-    case Op::v_cvt_scalef32_sr_fp8_bf16: return into(BF16, kFp8, 1, Layout::packed, true);
-    case Op::v_cvt_scalef32_sr_bf8_bf16: return into(BF16, kBf8, 1, Layout::packed, true);
-    case Op::v_cvt_scalef32_sr_pk_fp4_f32: return into(F32, kFp4, 2, Layout::packed, true);
-    case Op::v_cvt_scalef32_sr_pk_fp4_f16: return into(F16, kFp4, 2, Layout::packed, true);
-    case Op::v_cvt_scalef32_sr_pk_fp4_bf16: return into(BF16, kFp4, 2, Layout::packed, true);
-    case Op::v_cvt_scalef32_2xpk16_fp6_f32: return into(F32, kFp6, 32, Layout::interleaved);
-    case Op::v_cvt_scalef32_2xpk16_bf6_f32: return into(F32, kBf6, 32, Layout::interleaved);
-    case Op::v_cvt_scalef32_pk32_fp6_f16: return into(F16, kFp6, 32);
-    case Op::v_cvt_scalef32_pk32_bf6_f16: return into(F16, kBf6, 32);
-    case Op::v_cvt_scalef32_pk32_fp6_bf16: return into(BF16, kFp6, 32);
-    case Op::v_cvt_scalef32_pk32_bf6_bf16: return into(BF16, kBf6, 32);
-    case Op::v_cvt_scalef32_sr_pk32_fp6_f32: return into(F32, kFp6, 32, Layout::packed, true);
-    case Op::v_cvt_scalef32_sr_pk32_bf6_f32: return into(F32, kBf6, 32, Layout::packed, true);
-    case Op::v_cvt_scalef32_sr_pk32_fp6_f16: return into(F16, kFp6, 32, Layout::packed, true);
-    case Op::v_cvt_scalef32_sr_pk32_bf6_f16: return into(F16, kBf6, 32, Layout::packed, true);
-    case Op::v_cvt_scalef32_sr_pk32_fp6_bf16: return into(BF16, kFp6, 32, Layout::packed, true);
-    case Op::v_cvt_scalef32_sr_pk32_bf6_bf16: return into(BF16, kBf6, 32, Layout::packed, true);
-    case Op::v_cvt_scalef32_f32_fp8: return out_of(F32, kFp8, 1);
-    case Op::v_cvt_scalef32_f32_bf8: return out_of(F32, kBf8, 1);
-    case Op::v_cvt_scalef32_f16_fp8: return out_of(F16, kFp8, 1);
-    case Op::v_cvt_scalef32_f16_bf8: return out_of(F16, kBf8, 1);
-    case Op::v_cvt_scalef32_pk_f32_fp8: return out_of(F32, kFp8, 2);
-    case Op::v_cvt_scalef32_pk_f32_bf8: return out_of(F32, kBf8, 2);
-    case Op::v_cvt_scalef32_pk_f32_fp4: return out_of(F32, kFp4, 2);
-    case Op::v_cvt_scalef32_pk_f16_fp8: return out_of(F16, kFp8, 2);
-    case Op::v_cvt_scalef32_pk_f16_bf8: return out_of(F16, kBf8, 2);
-    case Op::v_cvt_scalef32_pk_f16_fp4: return out_of(F16, kFp4, 2);
-    case Op::v_cvt_scalef32_pk_bf16_fp8: return out_of(BF16, kFp8, 2);
-    case Op::v_cvt_scalef32_pk_bf16_bf8: return out_of(BF16, kBf8, 2);
-    case Op::v_cvt_scalef32_pk_bf16_fp4: return out_of(BF16, kFp4, 2);
-    case Op::v_cvt_scalef32_pk32_f32_fp6: return out_of(F32, kFp6, 32);
-    case Op::v_cvt_scalef32_pk32_f32_bf6: return out_of(F32, kBf6, 32);
-    case Op::v_cvt_scalef32_pk32_f16_fp6: return out_of(F16, kFp6, 32);
-    case Op::v_cvt_scalef32_pk32_f16_bf6: return out_of(F16, kBf6, 32);
-    case Op::v_cvt_scalef32_pk32_bf16_fp6: return out_of(BF16, kFp6, 32);
-    case Op::v_cvt_scalef32_pk32_bf16_bf6: return out_of(BF16, kBf6, 32);
-    default: return {};
+    case Op::v_cvt_scalef32_pk_fp8_f32:
+      return into(F32, kFp8, 2, Layout::two_registers);
+    case Op::v_cvt_scalef32_pk_bf8_f32:
+      return into(F32, kBf8, 2, Layout::two_registers);
+    case Op::v_cvt_scalef32_pk_fp4_f32:
+      return into(F32, kFp4, 2, Layout::two_registers);
+    case Op::v_cvt_scalef32_pk_fp8_f16:
+      return into(F16, kFp8, 2);
+    case Op::v_cvt_scalef32_pk_bf8_f16:
+      return into(F16, kBf8, 2);
+    case Op::v_cvt_scalef32_pk_fp4_f16:
+      return into(F16, kFp4, 2);
+    case Op::v_cvt_scalef32_pk_fp8_bf16:
+      return into(BF16, kFp8, 2);
+    case Op::v_cvt_scalef32_pk_bf8_bf16:
+      return into(BF16, kBf8, 2);
+    case Op::v_cvt_scalef32_pk_fp4_bf16:
+      return into(BF16, kFp4, 2);
+    case Op::v_cvt_scalef32_sr_fp8_f32:
+      return into(F32, kFp8, 1, Layout::packed, true);
+    case Op::v_cvt_scalef32_sr_bf8_f32:
+      return into(F32, kBf8, 1, Layout::packed, true);
+    case Op::v_cvt_scalef32_sr_fp8_f16:
+      return into(F16, kFp8, 1, Layout::packed, true);
+    case Op::v_cvt_scalef32_sr_bf8_f16:
+      return into(F16, kBf8, 1, Layout::packed, true);
+    case Op::v_cvt_scalef32_sr_fp8_bf16:
+      return into(BF16, kFp8, 1, Layout::packed, true);
+    case Op::v_cvt_scalef32_sr_bf8_bf16:
+      return into(BF16, kBf8, 1, Layout::packed, true);
+    case Op::v_cvt_scalef32_sr_pk_fp4_f32:
+      return into(F32, kFp4, 2, Layout::packed, true);
+    case Op::v_cvt_scalef32_sr_pk_fp4_f16:
+      return into(F16, kFp4, 2, Layout::packed, true);
+    case Op::v_cvt_scalef32_sr_pk_fp4_bf16:
+      return into(BF16, kFp4, 2, Layout::packed, true);
+    case Op::v_cvt_scalef32_2xpk16_fp6_f32:
+      return into(F32, kFp6, 32, Layout::interleaved);
+    case Op::v_cvt_scalef32_2xpk16_bf6_f32:
+      return into(F32, kBf6, 32, Layout::interleaved);
+    case Op::v_cvt_scalef32_pk32_fp6_f16:
+      return into(F16, kFp6, 32);
+    case Op::v_cvt_scalef32_pk32_bf6_f16:
+      return into(F16, kBf6, 32);
+    case Op::v_cvt_scalef32_pk32_fp6_bf16:
+      return into(BF16, kFp6, 32);
+    case Op::v_cvt_scalef32_pk32_bf6_bf16:
+      return into(BF16, kBf6, 32);
+    case Op::v_cvt_scalef32_sr_pk32_fp6_f32:
+      return into(F32, kFp6, 32, Layout::packed, true);
+    case Op::v_cvt_scalef32_sr_pk32_bf6_f32:
+      return into(F32, kBf6, 32, Layout::packed, true);
+    case Op::v_cvt_scalef32_sr_pk32_fp6_f16:
+      return into(F16, kFp6, 32, Layout::packed, true);
+    case Op::v_cvt_scalef32_sr_pk32_bf6_f16:
+      return into(F16, kBf6, 32, Layout::packed, true);
+    case Op::v_cvt_scalef32_sr_pk32_fp6_bf16:
+      return into(BF16, kFp6, 32, Layout::packed, true);
+    case Op::v_cvt_scalef32_sr_pk32_bf6_bf16:
+      return into(BF16, kBf6, 32, Layout::packed, true);
+    case Op::v_cvt_scalef32_f32_fp8:
+      return out_of(F32, kFp8, 1);
+    case Op::v_cvt_scalef32_f32_bf8:
+      return out_of(F32, kBf8, 1);
+    case Op::v_cvt_scalef32_f16_fp8:
+      return out_of(F16, kFp8, 1);
+    case Op::v_cvt_scalef32_f16_bf8:
+      return out_of(F16, kBf8, 1);
+    case Op::v_cvt_scalef32_pk_f32_fp8:
+      return out_of(F32, kFp8, 2);
+    case Op::v_cvt_scalef32_pk_f32_bf8:
+      return out_of(F32, kBf8, 2);
+    case Op::v_cvt_scalef32_pk_f32_fp4:
+      return out_of(F32, kFp4, 2);
+    case Op::v_cvt_scalef32_pk_f16_fp8:
+      return out_of(F16, kFp8, 2);
+    case Op::v_cvt_scalef32_pk_f16_bf8:
+      return out_of(F16, kBf8, 2);
+    case Op::v_cvt_scalef32_pk_f16_fp4:
+      return out_of(F16, kFp4, 2);
+    case Op::v_cvt_scalef32_pk_bf16_fp8:
+      return out_of(BF16, kFp8, 2);
+    case Op::v_cvt_scalef32_pk_bf16_bf8:
+      return out_of(BF16, kBf8, 2);
+    case Op::v_cvt_scalef32_pk_bf16_fp4:
+      return out_of(BF16, kFp4, 2);
+    case Op::v_cvt_scalef32_pk32_f32_fp6:
+      return out_of(F32, kFp6, 32);
+    case Op::v_cvt_scalef32_pk32_f32_bf6:
+      return out_of(F32, kBf6, 32);
+    case Op::v_cvt_scalef32_pk32_f16_fp6:
+      return out_of(F16, kFp6, 32);
+    case Op::v_cvt_scalef32_pk32_f16_bf6:
+      return out_of(F16, kBf6, 32);
+    case Op::v_cvt_scalef32_pk32_bf16_fp6:
+      return out_of(BF16, kFp6, 32);
+    case Op::v_cvt_scalef32_pk32_bf16_bf6:
+      return out_of(BF16, kBf6, 32);
+    default:
+      return {};
   }
 }
 
-// ---- one lane's registers as a row of bits ---------------------------------------------------------------------------------
+// ---- one lane's registers as a row of bits ----------------------------------------------------------------
 
 struct Source {
   const uint32_t* registers[32];
@@ -123,12 +174,12 @@ double scale_of(uint32_t bits) {
   return exponent == 255 ? __builtin_nan("") : as_double(uint64_t{exponent + 1023 - 127} << 52);
 }
 
-uint32_t narrowed(double value, const Format& small, bool stochastic, uint32_t random, bool saturate, int lane) {
+uint32_t narrowed(double value, const Format& small, bool stochastic, uint32_t random, bool saturate,
+                  int lane) {
   const bool negative = as_bits64(value) >> 63;
   if (value != value) {
     if (small.nan == 0)
-      throw LaunchError(format("NaN in lane %d: its conversion into %d bits without a NaN is not documented", lane,
-                               small.bits));
+      fail("NaN in lane %d: its conversion into %d bits without a NaN is not documented", lane, small.bits);
     return finish_code(0, negative, true, saturate, small);
   }
   const double magnitude = __builtin_fabs(value);
@@ -144,12 +195,13 @@ uint32_t widened(double value, Wide wide, uint32_t half_overflow) {
   if (value != value) return 0x7fc0;
   const bool negative = as_bits64(value) >> 63;
   const double magnitude = __builtin_fabs(value);
-  return finish_code(magnitude == __builtin_inf() ? 0xfffff : nearest_code(magnitude, kBf16), negative, false, false, kBf16);
+  return finish_code(magnitude == __builtin_inf() ? 0xfffff : nearest_code(magnitude, kBf16), negative, false,
+                     false, kBf16);
 }
 
 uint32_t next_random(uint32_t x) { return x << 1 ^ (x >> 31 ? 197u : 0u); }
 
-// ---- the two directions --------------------------------------------------------------------------------------------------
+// ---- the two directions -----------------------------------------------------------------------------------
 
 // Fewer than 32 bits of result go to the byte or half that op_sel names, the rest of the register stays.
 unsigned place_of(const Instruction& in, unsigned bits) {
@@ -171,7 +223,8 @@ void narrow(Wave& wave, const Instruction& in) {
 
   const uint64_t exec = exec_of(wave);
   const bool saturate = wave.mode.fp16_overflow();
-  const unsigned result_bits = count * static_cast<unsigned>(form.small->bits), place = place_of(in, result_bits);
+  const unsigned result_bits = count * static_cast<unsigned>(form.small->bits),
+                 place = place_of(in, result_bits);
   Lanes results[6];
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!(exec >> lane & 1)) continue;
@@ -182,8 +235,8 @@ void narrow(Wave& wave, const Instruction& in) {
     for (unsigned i = 0; i < count; ++i) {
       const Source& from = two_sources ? sources[i % 2] : sources[0];
       const uint32_t bits = element(from, lane, two_sources ? i / 2 : first + i, wide_bits);
-      const uint32_t code =
-          narrowed(wide_value(form.wide, bits) * inverse, *form.small, form.stochastic, random, saturate, lane);
+      const uint32_t code = narrowed(wide_value(form.wide, bits) * inverse, *form.small, form.stochastic,
+                                     random, saturate, lane);
       random = next_random(random);
       pending |= uint64_t{code} << held;
       held += static_cast<unsigned>(form.small->bits);
@@ -197,12 +250,14 @@ void narrow(Wave& wave, const Instruction& in) {
       results[0].lane[lane] = (wave.vgpr[in.dst.reg][lane] & ~mask) | static_cast<uint32_t>(pending) << place;
     }
   }
-  for (unsigned d = 0; d < (result_bits + 31) / 32; ++d) blend(wave.vgpr[in.dst.reg + d], results[d].lane, exec);
+  for (unsigned d = 0; d < (result_bits + 31) / 32; ++d)
+    blend(wave.vgpr[in.dst.reg + d], results[d].lane, exec);
 }
 
 void widen(Wave& wave, const Instruction& in) {
   const Form form = form_of(in.op);
-  const unsigned small_bits = static_cast<unsigned>(form.small->bits), wide_bits = bits_of(form.wide), count = form.count;
+  const unsigned small_bits = static_cast<unsigned>(form.small->bits), wide_bits = bits_of(form.wide),
+                 count = form.count;
   Source source, scales;
   gather(wave, in, 0, (count * small_bits + 31) / 32, source);
   gather(wave, in, 1, 1, scales);
@@ -228,7 +283,8 @@ void widen(Wave& wave, const Instruction& in) {
     }
   }
   if (count == 1 && wide_bits == 16) return store16(wave, in, results[0].lane, Rest::zero);
-  for (unsigned d = 0; d < count * wide_bits / 32; ++d) blend(wave.vgpr[in.dst.reg + d], results[d].lane, exec);
+  for (unsigned d = 0; d < count * wide_bits / 32; ++d)
+    blend(wave.vgpr[in.dst.reg + d], results[d].lane, exec);
 }
 
 }  // namespace

@@ -19,13 +19,15 @@ constexpr Format kFp4{4, 1, 1, 0x07, 0, 0};         // E2M1
 constexpr Format kBf16{16, 7, 127, 0x7f7f, 0x7f80, 0x7fff};
 constexpr Format kF16{16, 10, 15, 0x7bff, 0x7c00, 0x7fff};
 
-// Magnitude of an f32 (its bits without sign, not NaN) to the nearest code, ties to even. Past the largest number the codes
-// simply go on.
+// Magnitude of an f32 (its bits without sign, not NaN) to the nearest code, ties to even. Past the largest
+// number the codes simply go on.
 template <int Mantissa, int Bias>
 inline uint32_t nearest_code(uint32_t rest) {
   constexpr int kShift = 23 - Mantissa;
-  constexpr uint32_t kHalf = (1u << (kShift - 1)) - 1, kMagic = static_cast<uint32_t>(151 - Bias - Mantissa) << 23;
-  const uint32_t normal = ((rest + kHalf + (rest >> kShift & 1)) >> kShift) - (static_cast<uint32_t>(127 - Bias) << Mantissa);
+  constexpr uint32_t kHalf = (1u << (kShift - 1)) - 1, kMagic = static_cast<uint32_t>(151 - Bias - Mantissa)
+                                                                << 23;
+  const uint32_t normal =
+      ((rest + kHalf + (rest >> kShift & 1)) >> kShift) - (static_cast<uint32_t>(127 - Bias) << Mantissa);
   // The last bit of kMagic as a float is worth one denormal step.
   const uint32_t denormal = as_bits(as_float(rest) + as_float(kMagic)) - kMagic;
   return rest >= static_cast<uint32_t>(128 - Bias) << 23 ? normal : denormal;
@@ -44,8 +46,9 @@ inline uint32_t nearest_code(double magnitude, const Format& f) {
   return static_cast<uint32_t>(as_bits64(magnitude + as_double(magic)) - magic);
 }
 
-// Stochastic rounding: the upper bits of `random` are added to the bits of an f32 significand that the format drops, then
-// these are cut off. Of a result below the normal range the significand is shifted into place first.
+// Stochastic rounding: the upper bits of `random` are added to the bits of an f32 significand that the format
+// drops, then these are cut off. Of a result below the normal range the significand is shifted into place
+// first.
 inline uint32_t stochastic_code(double magnitude, uint32_t random, const Format& f) {
   const uint64_t rest = as_bits64(magnitude);
   const int shift = 52 - f.mantissa, lowest = 1024 - f.bias;
@@ -57,7 +60,8 @@ inline uint32_t stochastic_code(double magnitude, uint32_t random, const Format&
   }
   const uint64_t significand = (rest & 0xfffffffffffff) | uint64_t{exponent != 0} << 52;
   const int below = lowest - exponent;
-  return below > 52 ? static_cast<uint32_t>(noise >> shift) : static_cast<uint32_t>(((significand >> below) + noise) >> shift);
+  return below > 52 ? static_cast<uint32_t>(noise >> shift)
+                    : static_cast<uint32_t>(((significand >> below) + noise) >> shift);
 }
 
 // Sign, overflow and NaN around a rounded magnitude. Without infinity a format overflows to NaN; `saturate`
@@ -74,7 +78,8 @@ inline double decode_small(uint32_t code, const Format& f) {
   if (f.nan != 0 && (f.infinity ? magnitude > f.infinity : magnitude == f.nan)) return __builtin_nan("");
   if (f.infinity != 0 && magnitude == f.infinity) return negative ? -__builtin_inf() : __builtin_inf();
   const uint32_t exponent = magnitude >> f.mantissa, fraction = magnitude & ((1u << f.mantissa) - 1);
-  const uint64_t power = static_cast<uint64_t>(1023 + (exponent ? static_cast<int>(exponent) : 1) - f.bias - f.mantissa) << 52;
+  const uint64_t power =
+      static_cast<uint64_t>(1023 + (exponent ? static_cast<int>(exponent) : 1) - f.bias - f.mantissa) << 52;
   const double value = static_cast<double>(fraction | (exponent ? 1u << f.mantissa : 0)) * as_double(power);
   return negative ? -value : value;
 }

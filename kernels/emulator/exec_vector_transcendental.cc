@@ -1,10 +1,10 @@
-// v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin, v_cos for f32 and f16, evaluated in f64 with additions and multiplications
-// only (and IEEE division and square root), so that every host gives the same bits. Errors against the exact value, in
-// units of the last place of f32: below 0.5001 (tests/kernels/emulator/test_vector_transcendental.py); the chip is
-// documented with 1.
+// v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin, v_cos for f32 and f16, evaluated in f64 with additions and
+// multiplications only (and IEEE division and square root), so that every host gives the same bits. Errors
+// against the exact value, in units of the last place of f32: below 0.5001
+// (tests/kernels/emulator/test_vector_transcendental.py); the chip is documented with 1.
 //
-// The f32 forms read and return denormals as 0 whatever MODE says: LLVM scales around them for that reason. The f16 forms
-// follow MODE.
+// The f32 forms read and return denormals as 0 whatever MODE says: LLVM scales around them for that reason.
+// The f16 forms follow MODE.
 #include "exec_vector_float.hpp"
 
 namespace zyfa::emulator::ZYFA_LEVEL {
@@ -148,7 +148,8 @@ void half(Wave& wave, const Instruction& in) {
   const uint32_t* s[1] = {fetch(wave, in, 0, Width::w16, buffer)};
   const bool denormals_in = wave.mode.denormal16_64_in(), denormals_out = wave.mode.denormal16_64_out();
   for (int i = 0; i < kLanes; ++i) {
-    const double value = Op::apply(static_cast<double>(as_float(half_to_float(flushed16(s[0][i], denormals_in)))));
+    const double value =
+        Op::apply(static_cast<double>(as_float(half_to_float(flushed16(s[0][i], denormals_in)))));
     result.lane[i] = flushed16(double_to_half(value), denormals_out);
   }
   settle_nans16(s, 1, result.lane);
@@ -160,22 +161,37 @@ void half(Wave& wave, const Instruction& in) {
 
 Handler transcendental_handler(const Instruction& in) {
   switch (in.op) {
-    case Op::v_exp_f32: return single<Exp>;
-    case Op::v_log_f32: return single<Log>;
+    case Op::v_exp_f32:
+      return single<Exp>;
+    case Op::v_log_f32:
+      return single<Log>;
     case Op::v_rcp_f32:
-    case Op::v_rcp_iflag_f32: return single<Reciprocal>;
-    case Op::v_rsq_f32: return single<ReciprocalRoot>;
-    case Op::v_sqrt_f32: return single<Root>;
-    case Op::v_sin_f32: return single<Sin>;
-    case Op::v_cos_f32: return single<Cos>;
-    case Op::v_exp_f16: return half<Exp>;
-    case Op::v_log_f16: return half<Log>;
-    case Op::v_rcp_f16: return half<Reciprocal>;
-    case Op::v_rsq_f16: return half<ReciprocalRoot>;
-    case Op::v_sqrt_f16: return half<Root>;
-    case Op::v_sin_f16: return half<Sin>;
-    case Op::v_cos_f16: return half<Cos>;
-    default: return nullptr;
+    case Op::v_rcp_iflag_f32:
+      return single<Reciprocal>;
+    case Op::v_rsq_f32:
+      return single<ReciprocalRoot>;
+    case Op::v_sqrt_f32:
+      return single<Root>;
+    case Op::v_sin_f32:
+      return single<Sin>;
+    case Op::v_cos_f32:
+      return single<Cos>;
+    case Op::v_exp_f16:
+      return half<Exp>;
+    case Op::v_log_f16:
+      return half<Log>;
+    case Op::v_rcp_f16:
+      return half<Reciprocal>;
+    case Op::v_rsq_f16:
+      return half<ReciprocalRoot>;
+    case Op::v_sqrt_f16:
+      return half<Root>;
+    case Op::v_sin_f16:
+      return half<Sin>;
+    case Op::v_cos_f16:
+      return half<Cos>;
+    default:
+      return nullptr;
   }
 }
 

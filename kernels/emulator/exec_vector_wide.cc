@@ -31,7 +31,7 @@ void carried(Wave& wave, const Instruction& in) {
     carries.lane[i] = sum.carry;
   }
   const uint64_t lanes = written_lanes(wave, in);
-  if (lanes != exec_of(wave)) throw LaunchError("a carry under a DPP mask that switches lanes off is not emulated");
+  if (lanes != exec_of(wave)) fail("a carry under a DPP mask that switches lanes off is not emulated");
   store(wave, in, result.lane);
   store_mask(wave, in.sdst, mask_of(carries.lane) & lanes);
 }
@@ -58,7 +58,7 @@ void shift_add64(Wave& wave, const Instruction& in) {
   for (int i = 0; i < kLanes; ++i) {
     // Amounts above 4 are not defined.
     if ((amount[i] & 7) > 4 && (exec_of(wave) >> i & 1))
-      throw LaunchError(format("v_lshl_add_u64 shifts by %u in lane %d, at most 4 is defined", amount[i] & 7, i));
+      fail("v_lshl_add_u64 shifts by %u in lane %d, at most 4 is defined", amount[i] & 7, i);
     sum.lane[i] += value.lane[i] << (amount[i] & 7);
   }
   store64(wave, in, sum);
@@ -72,7 +72,8 @@ void multiply_add64(Wave& wave, const Instruction& in) {
   const uint32_t* b = fetch(wave, in, 1, Width::w32, buffers[1]);
   fetch64(wave, in, 2, sum);
   for (int i = 0; i < kLanes; ++i) {
-    const auto x = static_cast<int64_t>(static_cast<int32_t>(a[i])), y = static_cast<int64_t>(static_cast<int32_t>(b[i]));
+    const auto x = static_cast<int64_t>(static_cast<int32_t>(a[i])),
+               y = static_cast<int64_t>(static_cast<int32_t>(b[i]));
     const uint64_t product = Signed ? static_cast<uint64_t>(x * y) : uint64_t{a[i]} * b[i];
     const uint64_t old = sum.lane[i], made = old + product;
     // Bit 64 of the 65-bit sum; the signed form extends both terms to it.
@@ -88,19 +89,32 @@ void multiply_add64(Wave& wave, const Instruction& in) {
 
 Handler wide_integer_handler(const Instruction& in) {
   switch (in.op) {
-    case Op::v_add_co_u32: return carried<&add, false>;
-    case Op::v_sub_co_u32: return carried<&sub, false>;
-    case Op::v_subrev_co_u32: return carried<&subrev, false>;
-    case Op::v_addc_co_u32: return carried<&add, true>;
-    case Op::v_subb_co_u32: return carried<&sub, true>;
-    case Op::v_subbrev_co_u32: return carried<&subrev, true>;
-    case Op::v_lshlrev_b64: return shift64<&left>;
-    case Op::v_lshrrev_b64: return shift64<&right>;
-    case Op::v_ashrrev_i64: return shift64<&arithmetic>;
-    case Op::v_lshl_add_u64: return in.clamp ? nullptr : shift_add64;
-    case Op::v_mad_u64_u32: return in.clamp ? nullptr : multiply_add64<false>;
-    case Op::v_mad_i64_i32: return in.clamp ? nullptr : multiply_add64<true>;
-    default: return nullptr;
+    case Op::v_add_co_u32:
+      return carried<&add, false>;
+    case Op::v_sub_co_u32:
+      return carried<&sub, false>;
+    case Op::v_subrev_co_u32:
+      return carried<&subrev, false>;
+    case Op::v_addc_co_u32:
+      return carried<&add, true>;
+    case Op::v_subb_co_u32:
+      return carried<&sub, true>;
+    case Op::v_subbrev_co_u32:
+      return carried<&subrev, true>;
+    case Op::v_lshlrev_b64:
+      return shift64<&left>;
+    case Op::v_lshrrev_b64:
+      return shift64<&right>;
+    case Op::v_ashrrev_i64:
+      return shift64<&arithmetic>;
+    case Op::v_lshl_add_u64:
+      return in.clamp ? nullptr : shift_add64;
+    case Op::v_mad_u64_u32:
+      return in.clamp ? nullptr : multiply_add64<false>;
+    case Op::v_mad_i64_i32:
+      return in.clamp ? nullptr : multiply_add64<true>;
+    default:
+      return nullptr;
   }
 }
 

@@ -5,7 +5,9 @@
 namespace zyfa::emulator {
 namespace {
 
-bool overlap(const Use& a, const Use& b) { return a.first < b.first + b.count && b.first < a.first + a.count; }
+bool overlap(const Use& a, const Use& b) {
+  return a.first < b.first + b.count && b.first < a.first + a.count;
+}
 
 bool same(const Use& a, const Use& b) { return a.first == b.first && a.count == b.count; }
 
@@ -25,8 +27,9 @@ const Use* source_c(const Effects& effects) {
   return nullptr;
 }
 
-// Wait states are counted as LLVM counts them, one per instruction. A matrix instruction behind another one waits until
-// the pipe is free, and AMD's kernels rely on it: what is short only without these waits is a warning.
+// Wait states are counted as LLVM counts them, one per instruction. A matrix instruction behind another one
+// waits until the pipe is free, and AMD's kernels rely on it: what is short only without these waits is a
+// warning.
 struct Reporter {
   Breaches& found;
   const Instruction* producer;
@@ -38,16 +41,18 @@ struct Reporter {
     if (between_busy >= states) severity = Severity::warning;
     found.add({rule, severity, states - between, producer, verb, registers, bank});
   }
-  void warn(Rule rule, int states, const Use& registers, const char* verb, Breach::Bank bank = Breach::vgpr) const {
+  void warn(Rule rule, int states, const Use& registers, const char* verb,
+            Breach::Bank bank = Breach::vgpr) const {
     need(rule, states, registers, verb, bank, Severity::warning);
   }
 };
 
 constexpr const char* kWritten = "written";
 
-// H1, H2: the result is C of the next one. Equal registers but another pass count: the instruction set promises
-// forwarding for equal counts only, clang 22 relies on it for all; a warning.
-void check_c(const Reporter& report, const Effects& before, const Use& result, const Effects& effects, const Use& c) {
+// H1, H2: the result is C of the next one. Equal registers but another pass count: the instruction set
+// promises forwarding for equal counts only, clang 22 relies on it for all; a warning.
+void check_c(const Reporter& report, const Effects& before, const Use& result, const Effects& effects,
+             const Use& c) {
   const MatrixWindows windows = windows_of(before.group, before.passes);
   if (!same(result, c)) return report.need(Rule::H2, windows.other_c, result, kWritten);
   if (before.passes == effects.passes || windows.same_c > 0)
@@ -80,17 +85,15 @@ void Hazards::find_after_matrix(const Past& past, const Effects& effects, Breach
 }
 
 void Hazards::find_matrix(const Effects& effects, Breaches& found) const {
-  if (effects.vgpr_reads.size == 0 && effects.vgpr_writes.size == 0) return;
   for (unsigned age = 0; age < matrix_.size; ++age) {
     const Past& past = matrix_[age];
     if (between(past) >= kLongestMatrixWindow) break;
     find_after_matrix(past, effects, found);
   }
-  if (effects.is_load && effects.is_memory()) find_overwritten_operands(effects, found);
 }
 
-// G21: no rule is published; AMD's kernels leave another matrix instruction in between, clang does not. A warning while
-// the instruction runs.
+// G21: no rule is published; AMD's kernels leave another matrix instruction in between, clang does not. A
+// warning while the instruction runs.
 void Hazards::find_overwritten_operands(const Effects& effects, Breaches& found) const {
   if (matrix_.size == 0) return;
   const Past& past = matrix_[0];
@@ -99,7 +102,8 @@ void Hazards::find_overwritten_operands(const Effects& effects, Breaches& found)
     if (operand.role == Role::matrix_a || operand.role == Role::matrix_b)
       for (const Use& use : effects.vgpr_writes)
         if (overlap(operand, use))
-          found.add({Rule::G21, Severity::warning, 0, past.instruction, "read as A or B", operand, Breach::vgpr});
+          found.add(
+              {Rule::G21, Severity::warning, 0, past.instruction, "read as A or B", operand, Breach::vgpr});
 }
 
 namespace {
@@ -174,7 +178,8 @@ void check_dpp(const Reporter& report, const Effects& before, const Effects& eff
 }
 
 // G22: only the accumulator of the same instruction gets the sum early.
-void check_dot(const Reporter& report, const Instruction& instruction, const Effects& before, const Effects& effects) {
+void check_dot(const Reporter& report, const Instruction& instruction, const Effects& before,
+               const Effects& effects) {
   const Use& sum = before.vgpr_writes.items[0];
   const bool chained = instruction.op == report.producer->op && instruction.src[2].is_vgpr();
   int reads = effects.vgpr_reads.size;
@@ -201,7 +206,8 @@ void check_m0(const Reporter& report, const Effects& before) {
 
 void check_hardware_register(const Reporter& report, const Instruction& instruction) {
   const auto id = static_cast<uint16_t>(instruction.imm & 63);
-  if (id == (report.producer->imm & 63)) report.need(Rule::G13, 2, {id, 1, Role::result}, kWritten, Breach::hardware);
+  if (id == (report.producer->imm & 63))
+    report.need(Rule::G13, 2, {id, 1, Role::result}, kWritten, Breach::hardware);
 }
 
 }  // namespace
@@ -219,7 +225,8 @@ void Hazards::find_recent(const Instruction& instruction, const Effects& effects
     if (before.traits & kDot) check_dot(report, instruction, before, effects);
     if (before.traits & kWideStore && effects.is_vector()) check_store_data(report, before, effects);
     if (effects.traits & kUsesM0) check_m0(report, before);
-    if (before.traits & kSetreg && effects.traits & (kSetreg | kGetreg)) check_hardware_register(report, instruction);
+    if (before.traits & kSetreg && effects.traits & (kSetreg | kGetreg))
+      check_hardware_register(report, instruction);
   }
 }
 

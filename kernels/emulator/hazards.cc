@@ -74,25 +74,49 @@ void Hazards::record(const Instruction& instruction, const Effects& effects) {
     pending_until_ = std::max(pending_until_, until);
   };
   if (effects.unit == Unit::matrix) {
-    matrix_.push(past);
+    record_matrix(past, effects);
     keep(matrix_until_, kLongestMatrixWindow);
   } else if (effects.traits & kVectorSgpr) {
     scalar_.push(past);
     keep(scalar_until_, kLongestScalarWindow);
   }
-  if (effects.unit == Unit::trans || (effects.traits & kShortLived) != 0) keep(recent_until_, kLongestRecentWindow);
+  if (effects.unit == Unit::trans || (effects.traits & kShortLived) != 0)
+    keep(recent_until_, kLongestRecentWindow);
   const uint64_t states = instruction.op == Op::s_nop ? static_cast<uint64_t>(instruction.imm & 15) + 1 : 1;
   clock_ += states;
   busy_clock_ = issued + states;
   if (effects.unit == Unit::matrix) pipe_free_ = issued + effects.passes;
 }
 
+void Hazards::record_matrix(const Past& past, const Effects& effects) {
+  matrix_.push(past);
+  const auto mark = [&](const Use& use, int window) {
+    for (unsigned reg = use.first; reg < use.first + use.count; ++reg)
+      running_[reg] = std::max(running_[reg], clock_ + static_cast<uint64_t>(window) + 1);
+  };
+  for (const Use& use : effects.vgpr_writes) mark(use, kLongestMatrixWindow);
+  for (const Use& use : effects.vgpr_reads)
+    if (use.role == Role::matrix_c) mark(use, windows_of(effects.group, effects.passes).c_war);
+}
+
+bool Hazards::touches_running(const Effects& effects) const {
+  uint64_t latest = 0;
+  for (const Use& use : effects.vgpr_reads)
+    for (unsigned reg = use.first; reg < use.first + use.count; ++reg)
+      latest = std::max(latest, running_[reg]);
+  for (const Use& use : effects.vgpr_writes)
+    for (unsigned reg = use.first; reg < use.first + use.count; ++reg)
+      latest = std::max(latest, running_[reg]);
+  return latest > clock_;
+}
+
 void Hazards::find(const Instruction& instruction, const Effects& effects, Breaches& found) const {
-  constexpr uint16_t kAsksRecent = kDpp | kPermlaneSwap | kLaneRead | kUsesM0 | kSetreg | kGetreg;
-  if (clock_ < matrix_until_) find_matrix(effects, found);
+  if (clock_ < matrix_until_) {
+    if (touches_running(effects)) find_matrix(effects, found);
+    if (effects.is_load && effects.is_memory()) find_overwritten_operands(effects, found);
+  }
   if (clock_ < scalar_until_) find_scalar(effects, found);
-  const bool asks = (effects.traits & kAsksRecent) != 0 || effects.unit == Unit::matrix;
-  if (asks || clock_ < recent_until_) find_recent(instruction, effects, found);
+  if (asks_recent(effects) || clock_ < recent_until_) find_recent(instruction, effects, found);
 }
 
 }  // namespace zyfa::emulator

@@ -1,4 +1,5 @@
-// The wait states that gfx950 does not insert by itself. One history per wave, asked before every instruction.
+// The wait states that gfx950 does not insert by itself. One history per wave, asked before every
+// instruction.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,9 @@ struct Wave;
 struct Breach {
   Rule rule;
   Severity severity;
-  int missing;                        // wait states
+  int missing;  // wait states
   const Instruction* producer;
-  const char* verb;                   // what the producer did with the registers
+  const char* verb;  // what the producer did with the registers
   Use registers;
   enum Bank : uint8_t { vgpr, sgpr, hardware } bank;
 };
@@ -43,15 +44,14 @@ class Hazards {
   // Reports through the wave's findings; call before the instruction runs.
   void check(Wave& wave, const Instruction& instruction, const Effects& effects);
   // Enters the instruction into the history; call after check(). Both arguments must outlive the history.
-  void record(const Wave&, const Instruction& instruction, const Effects& effects) { record(instruction, effects); }
+  void record(const Wave&, const Instruction& instruction, const Effects& effects) {
+    record(instruction, effects);
+  }
   void record(const Instruction& instruction, const Effects& effects);
   // The breaches themselves.
   void find(const Instruction& instruction, const Effects& effects, Breaches& found) const;
   // False: nothing in the history can matter to this instruction.
-  bool may_break(const Effects& effects) const {
-    constexpr uint16_t kAsks = kDpp | kPermlaneSwap | kLaneRead | kUsesM0 | kSetreg | kGetreg;
-    return clock_ < pending_until_ || (effects.traits & kAsks) != 0 || effects.unit == Unit::matrix;
-  }
+  bool may_break(const Effects& effects) const { return clock_ < pending_until_ || asks_recent(effects); }
 
  private:
   struct Past {
@@ -72,26 +72,38 @@ class Hazards {
     const Past& operator[](unsigned age) const { return items[(next + N - 1 - age) % N]; }
   };
 
+  // Plain results of the last instructions matter to these.
+  static bool asks_recent(const Effects& effects) {
+    constexpr uint16_t kAsks = kDpp | kPermlaneSwap | kLaneRead | kUsesM0 | kSetreg | kGetreg;
+    return (effects.traits & kAsks) != 0 || effects.unit == Unit::matrix;
+  }
   int between(const Past& past) const { return static_cast<int>(clock_ - past.clock) - 1; }
-  // The same, with the waits of matrix instructions for their pipe; `issue` is the busy clock of the one to come.
-  static int between_busy(const Past& past, uint64_t issue) { return static_cast<int>(issue - past.busy_clock) - 1; }
+  // The same, with the waits of matrix instructions for their pipe; `issue` is the busy clock of the one to
+  // come.
+  static int between_busy(const Past& past, uint64_t issue) {
+    return static_cast<int>(issue - past.busy_clock) - 1;
+  }
   uint64_t issue_time(const Effects& effects) const {
     return effects.unit == Unit::matrix && pipe_free_ > busy_clock_ ? pipe_free_ : busy_clock_;
   }
+  void record_matrix(const Past& past, const Effects& effects);
+  bool touches_running(const Effects& effects) const;
   void find_matrix(const Effects& effects, Breaches& found) const;
   void find_after_matrix(const Past& past, const Effects& effects, Breaches& found) const;
   void find_overwritten_operands(const Effects& effects, Breaches& found) const;
   void find_scalar(const Effects& effects, Breaches& found) const;
   void find_recent(const Instruction& instruction, const Effects& effects, Breaches& found) const;
 
-  uint64_t clock_ = 1;                // wait states so far
-  uint64_t busy_clock_ = 1;           // these, and the states in which a matrix instruction waited for its pipe
-  uint64_t pipe_free_ = 0;            // when the last matrix instruction has left it
-  uint64_t pending_until_ = 0;        // from then on no producer below matters to plain instructions
+  uint64_t clock_ = 1;          // wait states so far
+  uint64_t busy_clock_ = 1;     // these, and the states in which a matrix instruction waited for its pipe
+  uint64_t pipe_free_ = 0;      // when the last matrix instruction has left it
+  uint64_t pending_until_ = 0;  // from then on no producer below matters to plain instructions
   uint64_t matrix_until_ = 0, scalar_until_ = 0, recent_until_ = 0;
-  Ring<32> matrix_;                   // matrix instructions
-  Ring<8> scalar_;                    // vector instructions that write SGPRs or EXEC
-  Ring<4> recent_;                    // all instructions
+  uint64_t running_[kVgprs] =
+      {};            // until when a register is the result or C of a matrix instruction in its window
+  Ring<32> matrix_;  // matrix instructions
+  Ring<8> scalar_;   // vector instructions that write SGPRs or EXEC
+  Ring<4> recent_;   // all instructions
 };
 
 }  // namespace zyfa::emulator

@@ -253,7 +253,7 @@ void Lds::check_write(Wave& wave, const Instruction& instruction, LdsAccess acce
   if (readers >> kEpochShift == epoch_) {
     const unsigned others = readers & 0xffff & ~(1u << wave.index);
     if (others != 0)
-      report(wave, Rule::lds_race, instruction, dword,
+      report(wave, dma ? Rule::lds_dma_overwrite : Rule::lds_race, instruction, dword,
              format("is overwritten by wave %d although wave %d reads it (last read at %s): no barrier after "
                     "the reader's "
                     "s_waitcnt lgkmcnt",
@@ -271,6 +271,8 @@ void Lds::check_write(Wave& wave, const Instruction& instruction, LdsAccess acce
   } else if ((state & kAtomic) != 0 || access == LdsAccess::atomic) {
     if ((state & kAtomic) == 0 || access != LdsAccess::atomic)
       report_unordered(wave, instruction, "written", state, dword);
+  } else if (dma) {
+    report_unordered(wave, instruction, "written", state, dword, (state & kDma) != 0);
   } else {
     uint32_t before = 0;
     std::memcpy(&before, &data_[4 * size_t{dword}], std::min<size_t>(4, data_.size() - 4 * size_t{dword}));
@@ -342,14 +344,17 @@ void Lds::happens_again(const Record& record, int wave) {
 
 void Lds::report(Wave& wave, Rule rule, const Instruction& instruction, uint32_t dword,
                  const std::string& message) {
-  const uint32_t bit = rule == Rule::undefined_lds ? 1 : rule == Rule::G18 ? 2 : 4;
+  const uint32_t bit = rule == Rule::undefined_lds ? 1
+                       : rule == Rule::G18         ? 2
+                       : rule == Rule::lds_race    ? 4
+                                                   : 8;
   if (reported_ & bit) return;
   reported_ |= bit;
   wave.report(rule, instruction, format("LDS 0x%x %s", 4 * dword, message.c_str()));
 }
 
 void Lds::report_unordered(Wave& wave, const Instruction& instruction, const char* verb, State state,
-                           uint32_t dword) {
+                           uint32_t dword, bool dma_twice) {
   const int writer = wave_of(state);
   const bool dma = state & kDma;
   const bool returned = number_of(state) <= wave.group->waves[static_cast<size_t>(writer)]->counters.done(
@@ -359,7 +364,8 @@ void Lds::report_unordered(Wave& wave, const Instruction& instruction, const cha
                         : returned     ? "no barrier between them"
                         : dma          ? "no s_waitcnt vmcnt of the writer covers it"
                                        : "no s_waitcnt and barrier between them";
-  report(wave, dma && verb[0] == 'r' ? Rule::G18 : Rule::lds_race, instruction, dword,
+  const Rule rule = dma_twice ? Rule::lds_dma_overwrite : dma && verb[0] == 'r' ? Rule::G18 : Rule::lds_race;
+  report(wave, rule, instruction, dword,
          format("is %s by wave %d; wave %d wrote it by %s at %s: %s", verb, wave.index, writer,
                 dma               ? "LDS-DMA"
                 : state & kAtomic ? "an atomic"

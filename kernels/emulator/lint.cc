@@ -46,8 +46,16 @@ std::vector<Finding> lint(const uint8_t* code, size_t size) {
     Breaches found;
     if (hazards.may_break(line.effects)) hazards.find(line.instruction, line.effects, found);
     for (const Breach& breach : found)
-      findings.push_back({breach.rule, breach.severity, "", {0, 0, 0}, 0, at, disassemble(line.instruction),
-                          describe(breach, 0), breach.missing, 1});
+      findings.push_back({breach.rule,
+                          breach.severity,
+                          "",
+                          {0, 0, 0},
+                          0,
+                          at,
+                          disassemble(line.instruction),
+                          describe(breach, 0),
+                          breach.missing,
+                          1});
     hazards.record(line.instruction, line.effects);
     if (ends_path(line.instruction.op)) hazards.reset();
     at += line.instruction.bytes;

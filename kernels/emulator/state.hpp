@@ -24,7 +24,8 @@ constexpr uint64_t kSharedAperture = uint64_t{1} << 48, kPrivateAperture = uint6
 
 enum class WaveStatus : uint8_t { running, at_barrier, ended };
 
-// MODE register: bits 3:0 rounding (32-bit, then 16/64-bit), 7:4 denormals, 8 DX10_CLAMP, 9 IEEE, 23 FP16_OVFL.
+// MODE register: bits 3:0 rounding (32-bit, then 16/64-bit), 7:4 denormals, 8 DX10_CLAMP, 9 IEEE, 23 FP16_OVFL,
+// 28 VSKIP.
 struct Mode {
   uint32_t bits = 0;
   unsigned round32() const { return bits & 3; }
@@ -36,6 +37,7 @@ struct Mode {
   bool dx10_clamp() const { return bits >> 8 & 1; }
   bool ieee() const { return bits >> 9 & 1; }
   bool fp16_overflow() const { return bits >> 23 & 1; }
+  bool skips_vectors() const { return bits >> 28 & 1; }
 };
 
 // How a matrix instruction adds up. The chip's order is not documented.

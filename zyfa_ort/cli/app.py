@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from zyfa_ort.cli import compare, doctor, fuse, inspect
+from zyfa_ort.cli import compare, doctor, emulate, fuse, inspect
 from zyfa_ort.cli.common import ERROR, INTERRUPTED, print_error, state
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command("fuse")(fuse.fuse)
 app.command("inspect")(inspect.inspect)
 app.command("compare")(compare.compare)
+app.command("emulate")(emulate.emulate)
 app.command("doctor")(doctor.doctor)
 
 

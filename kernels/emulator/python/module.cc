@@ -255,6 +255,20 @@ NB_MODULE(_native, m) {
     return made;
   });
 
+  // Names in the tables that no handler runs.
+  m.def("unimplemented", [] {
+    nb::list made;
+    for (int op = 0; op < static_cast<int>(Op::count); ++op) {
+      Instruction one;
+      one.op = static_cast<Op>(op);
+      one.info = &info(one.op);
+      bool found = false;
+      for (const auto find : {scalar_handler, vector_handler, matrix_handler, memory_handler}) found |= find(one) != nullptr;
+      if (!found) made.append(one.info->name);
+    }
+    return made;
+  });
+
   nb::class_<Device>(m, "Device")
       .def(nb::init<>())
       .def("load", &Device::load)

@@ -75,23 +75,13 @@ void price_vector(const Step& step, const Constants& c, Cost& cost) {
 }
 
 void price_lds(const Step& step, Cost& cost) {
-  const Instruction& in = step.instruction;
-  const char* name = in.info->name;
+  const char* name = step.instruction.info->name;
   cost.kind = Class::lds;
   cost.port = Port::lds;
   cost.counts_ds = true;
-  const unsigned dwords = in.dst ? in.dst.dwords : in.data ? in.data.dwords : 1u;
   cost.write = step.effects.is_store && !step.effects.is_load;
   cost.transpose = std::strstr(name, "_tr_") != nullptr;
   cost.exchange = std::strstr(name, "permute") != nullptr || std::strstr(name, "swizzle") != nullptr;
-  cost.element = static_cast<uint8_t>(4 * dwords);
-  if (std::strstr(name, "read2") != nullptr || std::strstr(name, "write2") != nullptr) {
-    cost.elements = 2;
-    cost.element = static_cast<uint8_t>(in.dst ? 2 * dwords : 4 * dwords);
-    const int scale = cost.element * (std::strstr(name, "st64") != nullptr ? 64 : 1);
-    cost.second = (static_cast<int>(in.offset1) - static_cast<int>(in.offset0)) * scale;
-  }
-  if (cost.element == 0) cost.element = 4;
 }
 
 void price_control(const Instruction& in, const Constants& c, Cost& cost) {

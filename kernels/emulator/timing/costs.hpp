@@ -7,12 +7,12 @@
 
 namespace zyfa::emulator::timing {
 
-#define ZYFA_CLASSES(X)                                                                                   \
-  X(plain)                                                                                                \
-  X(packed_f32)                                                                                           \
-  X(trans) X(convert) X(convert_fp8) X(convert_packed) X(permlane) X(quarter_rate) X(wide_integer) X(dot) \
-      X(lane_read) X(matrix) X(salu) X(smem) X(vmem) X(lds) X(branch) X(barrier) X(waitcnt) X(nop)        \
-          X(control)
+// clang-format off
+#define ZYFA_CLASSES(X) \
+  X(plain) X(packed_f32) X(trans) X(convert) X(convert_fp8) X(convert_packed) X(permlane) X(quarter_rate) \
+  X(wide_integer) X(dot) X(lane_read) X(matrix) X(salu) X(smem) X(vmem) X(lds) X(branch) X(barrier) \
+  X(waitcnt) X(nop) X(control)
+// clang-format on
 
 enum class Class : uint8_t {
 #define X(name) name,
@@ -29,11 +29,11 @@ const char* class_name(Class c);
 enum class Port : uint8_t { valu, matrix, salu, vmem, lds, branch, none, count };
 
 // Why a wave did not issue although its previous instruction had.
-#define ZYFA_CAUSES(X)                                                                                       \
-  X(wait_vm)                                                                                                 \
-  X(wait_lgkm)                                                                                               \
-  X(barrier) X(matrix_pipe) X(valu_busy) X(coexec) X(arbitration) X(lds_queue) X(vmem_issue) X(counter_full) \
-      X(wait_states) X(sleep) X(branch)
+// clang-format off
+#define ZYFA_CAUSES(X) \
+  X(wait_vm) X(wait_lgkm) X(barrier) X(matrix_pipe) X(valu_busy) X(coexec) X(arbitration) X(lds_queue) \
+  X(vmem_issue) X(counter_full) X(wait_states) X(sleep) X(branch)
+// clang-format on
 
 enum class Cause : uint8_t {
 #define X(name) name,
@@ -56,11 +56,8 @@ struct Cost {
   Cause held = Cause::count;               // what hold - 4 is booked as
   uint8_t vm_limit = 63, lgkm_limit = 15;  // of s_waitcnt
   bool counts_vm = false, counts_ds = false, counts_smem = false;
-  // LDS: bytes of one element, elements (two-address instructions) and their distance, reads by another data
-  // path.
-  uint8_t element = 0, elements = 1;
-  int32_t second = 0;
-  bool write = false, transpose = false, exchange = false /* permutes: addresses are lanes */;
+  // LDS: by which data path. Exchanges (permutes, swizzles) move lanes without touching the banks.
+  bool write = false, transpose = false, exchange = false;
 };
 
 Cost cost_of(const Step& step, const Constants& constants);

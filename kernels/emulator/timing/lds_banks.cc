@@ -60,16 +60,15 @@ const Phases& phases_of(uint32_t bytes, bool write) {
   return kPhases[0];
 }
 
-}  // namespace
-
-uint32_t conflict_degree(const Access& access, uint64_t lanes, uint32_t offset, uint32_t bytes,
-                         uint32_t banks) {
+// Most distinct dwords that one bank has to deliver for these lanes: 1 without conflicts, 0 without lanes.
+template <typename Address>
+uint32_t conflict_degree(const Address* addresses, uint64_t lanes, uint32_t bytes, uint32_t banks) {
   uint32_t held[64], count[64], degree = 0;
   uint64_t used = 0;
   uint32_t extras[kLanes * 5];  // dwords beyond the first of their bank; an unaligned 16 bytes span five
   int extra = 0;
-  for (uint64_t rest = lanes & access.lanes; rest != 0; rest &= rest - 1) {
-    const uint32_t address = static_cast<uint32_t>(access.address[__builtin_ctzll(rest)]) + offset;
+  for (uint64_t rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto address = static_cast<uint32_t>(addresses[__builtin_ctzll(rest)]);
     const uint32_t last = (address + bytes - 1) / 4;
     for (uint32_t dword = address / 4; dword <= last; ++dword) {
       const uint32_t bank = dword % banks;
@@ -89,26 +88,60 @@ uint32_t conflict_degree(const Access& access, uint64_t lanes, uint32_t offset, 
   return degree;
 }
 
-LdsWork lds_work(const Cost& cost, const Access& access, const Constants& constants) {
+LdsWork work_of(const Cost& cost, const Access& access, const Constants& constants) {
   LdsWork work;
-  const Phases& phases = phases_of(cost.element, cost.write);
+  const uint32_t bytes = cost.exchange ? 4 : std::clamp<uint32_t>(access.bytes, 1, 16);
+  const Phases& phases = phases_of(bytes, cost.write);
   const double width = cost.write ? constants.lds_write_bytes_per_clock : constants.lds_bytes_per_clock;
   const double factor = cost.transpose ? constants.lds_transpose_factor : 1;
-  work.bytes = static_cast<uint32_t>(__builtin_popcountll(access.lanes)) * cost.element * cost.elements;
-  for (int element = 0; element < cost.elements; ++element) {
-    const uint32_t offset = element == 0 ? 0 : static_cast<uint32_t>(cost.second);
+  const auto serve = [&](const auto* addresses) {
     for (int i = 0; i < phases.count; ++i) {
       const double full = __builtin_popcountll(phases.lanes[i]) * phases.bytes;
       const auto clocks = static_cast<uint32_t>(std::lround(std::ceil(std::max(1.0, full / width) * factor)));
-      // A permute moves lanes through the data path without touching the banks.
       const uint32_t degree =
-          cost.exchange ? 1 : conflict_degree(access, phases.lanes[i], offset, cost.element, phases.banks);
+          cost.exchange ? 1 : conflict_degree(addresses, phases.lanes[i] & access.lanes, bytes, phases.banks);
       if (degree == 0) continue;
       work.cycles += clocks * degree;
       work.conflicts += clocks * (degree - 1);
     }
-  }
+    work.bytes += static_cast<uint32_t>(__builtin_popcountll(access.lanes)) * bytes;
+  };
+  serve(access.address);
+  if (access.two && !cost.exchange) serve(access.second);
   return work;
+}
+
+// Stores the pattern of these addresses; true when it is the one that was there.
+bool same_pattern(const Access& access, LdsPattern& last) {
+  const uint64_t base = access.lanes == 0 ? 0 : access.address[__builtin_ctzll(access.lanes)];
+  uint32_t changed = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const auto relative = static_cast<uint32_t>(access.address[lane] - base);
+    changed |= relative ^ last.first[lane];
+    last.first[lane] = relative;
+  }
+  if (access.two)
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const uint32_t relative = access.second[lane] - static_cast<uint32_t>(base);
+      changed |= relative ^ last.second[lane];
+      last.second[lane] = relative;
+    }
+  const uint32_t phase = base % 4 + 1;  // 0: nothing stored yet
+  const bool same = changed == 0 && last.lanes == access.lanes && last.bytes == access.bytes &&
+                    last.two == access.two && last.phase == phase;
+  last.lanes = access.lanes;
+  last.bytes = access.bytes;
+  last.two = access.two;
+  last.phase = phase;
+  return same;
+}
+
+}  // namespace
+
+const LdsWork& lds_work(const Cost& cost, const Access& access, const Constants& constants,
+                        LdsPattern& last) {
+  if (!same_pattern(access, last)) last.work = work_of(cost, access, constants);
+  return last.work;
 }
 
 }  // namespace zyfa::emulator::timing

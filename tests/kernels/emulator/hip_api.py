@@ -64,6 +64,12 @@ class Hip:
         getattr(self, name)(byref(handle), *arguments)
         return handle.value or 0
 
+    def end_capture(self, stream: int) -> int:
+        """The graph of a capture."""
+        handle = c_void_p()
+        self.StreamEndCapture(stream, byref(handle))
+        return handle.value or 0
+
     def report(self) -> str:
         size = self.library.zyfa_emulated_last_report(None, 0)
         text = ctypes.create_string_buffer(size)

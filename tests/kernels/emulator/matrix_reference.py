@@ -13,7 +13,18 @@ LANES = 64
 
 # Exponent bits, mantissa bits, bias.
 SMALL = {"fp8": (4, 3, 7), "bf8": (5, 2, 15), "fp6": (2, 3, 1), "bf6": (3, 2, 3), "fp4": (2, 1, 1)}
-BITS = {"fp8": 8, "bf8": 8, "fp6": 6, "bf6": 6, "fp4": 4, "i8": 8, "f16": 16, "bf16": 16, "f32": 32, "f64": 64}
+BITS = {
+    "fp8": 8,
+    "bf8": 8,
+    "fp6": 6,
+    "bf6": 6,
+    "fp4": 4,
+    "i8": 8,
+    "f16": 16,
+    "bf16": 16,
+    "f32": 32,
+    "f64": 64,
+}
 # Every finite value is a multiple of 2**-UNIT.
 UNIT = {
     "fp8": 9, "bf8": 16, "fp6": 3, "bf6": 4, "fp4": 1, "i8": 0, "f16": 24, "bf16": 133, "f32": 149, "f64": 1074,
@@ -77,7 +88,8 @@ class Shape:
     @staticmethod
     def named(name: str, a: str | None = None, b: str | None = None) -> Shape:
         found = re.fullmatch(
-            r"v_(s?)mf\w+?_(?:scale_)?([fi]\d+)_(\d+)x\3x(\d+)(?:_(\d+)b)?_(?:([a-z0-9]+?)_)?([a-z0-9]+)", name
+            r"v_(s?)mf\w+?_(?:scale_)?([fi]\d+)_(\d+)x\3x(\d+)(?:_(\d+)b)?_(?:([a-z0-9]+?)_)?([a-z0-9]+)",
+            name,
         )
         assert found is not None, name
         sparse, result, m, k, blocks, first, last = found.groups()
@@ -172,7 +184,7 @@ def exact_integers(values: np.ndarray, unit: int) -> np.ndarray:
 def rounded(numerator: int, unit: int, result: str, saturate: bool = False) -> float:
     """numerator / 2**unit to the nearest even float of the result's type."""
     precision, lowest, highest = (53, -1074, 1023) if result == "f64" else (24, -149, 127)
-    magnitude = abs(numerator)
+    magnitude, sign = abs(numerator), -1.0 if numerator < 0 else 1.0
     if magnitude == 0:
         return 0.0
     drop = max(magnitude.bit_length() - precision, lowest + unit)
@@ -183,8 +195,8 @@ def rounded(numerator: int, unit: int, result: str, saturate: bool = False) -> f
         magnitude = kept << drop
     if magnitude >= 1 << (highest + 1 + unit):
         largest = float((2**precision - 1) * 2 ** (highest + 1 - precision))
-        return math.copysign(largest if saturate else math.inf, numerator)
-    return math.copysign(float(Fraction(magnitude, 1 << unit)), numerator)
+        return sign * (largest if saturate else math.inf)
+    return sign * float(Fraction(magnitude, 1 << unit))
 
 
 def exact(
@@ -209,7 +221,7 @@ def exact(
     total = (exact_integers(a, unit_a).T[:, :, None] * exact_integers(b, unit_b)[rows]).sum(1)
     total = total * 2 ** (unit - unit_a - unit_b) + exact_integers(c, unit)
     if shape.result == "i32":
-        return total
+        return total // 2**unit
     made = special.copy()
     for place in np.argwhere(finite):
         made[tuple(place)] = rounded(int(total[tuple(place)]), unit, shape.result, saturate)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wave_kernel import kernel_text
-
+from kernels.emulator.wave_kernel import kernel_text
 from zyfa_ort.kernels.asm.assemble import assemble
 from zyfa_ort.kernels.emulator import Finding, _native, lint
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import pytest
-from straight_line import findings_of, wait
-
-from zyfa_ort.kernels.asm.assemble import compile_hip
-from zyfa_ort.kernels.emulator import Finding, lint
+from kernels.emulator.straight_line import findings_of, wait
+from zyfa_ort.kernels.emulator import Finding
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,7 @@ F16_2 = "v_mfma_f32_4x4x4_16b_f16 v[0:3], v[32:33], v[36:37], v[0:3]"
 FP8_16 = "v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[32:39], v[40:47], v[0:15]"
 FP4_8 = "v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[32:35], v[40:43], v[0:15] cbsz:4 blgp:4"
 MIXED_16 = "v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[32:39], v[40:43], v[0:15] blgp:4"
-SCALED_8 = (
-    "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[32:39], v[40:47], v[0:3], v48, v49 op_sel_hi:[0,0,0]"
-)
+SCALED_8 = "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[32:39], v[40:47], v[0:3], v48, v49 op_sel_hi:[0,0,0]"
 SPARSE_4 = "v_smfmac_f32_16x16x128_fp8_fp8 v[0:3], v[32:35], v[40:47], v48"
 F32_8 = "v_mfma_f32_16x16x4_f32 v[0:3], v32, v36, v[0:3]"
 F32_16 = "v_mfma_f32_32x32x2_f32 v[0:15], v32, v36, v[0:15]"
@@ -63,8 +60,8 @@ MATRIX = [
     (SCALED_8, 10, 12, 12, 12, 7),
     (FP8_16, 18, 20, 20, 20, 15),
     (MIXED_16, 18, 20, 20, 20, 15),
-    (F32_8, 8, 10, 10, 10, 7),
-    (F32_16, 16, 18, 18, 18, 15),
+    (F32_8, 8, 10, 10, 10, 0),
+    (F32_16, 16, 18, 18, 18, 0),
     (F64_SMALL, 4, 6, 6, 9, 0),
     (F64_LARGE, 17, 19, 19, 18, 0),
 ]
@@ -73,19 +70,32 @@ MATRIX = [
 def matrix_cases() -> list[Case]:
     made = []
     for producer, other_c, ab, vector, memory, war in MATRIX:
-        if producer not in (F64_SMALL,):
+        if producer is not F64_SMALL:  # has two registers, which no other C overlaps in part
             made.append(Case("H2", producer, OTHER_C[16], other_c))
         made += [Case("H3", producer, text, ab) for text in (AS_A, AS_B, AS_SCALE, AS_INDEX)]
-        reads = "v_pk_mul_f32 v[200:201], v[0:1], v[0:1]", "v_accvgpr_write_b32 a7, v0", "v_readlane_b32 s4, v1, 3"
+        reads = (
+            "v_pk_mul_f32 v[200:201], v[0:1], v[0:1]",
+            "v_accvgpr_write a7, v0",
+            "v_readlane_b32 s4, v1, 3",
+        )
         made += [Case("H4", producer, text, vector) for text in (ADD, MOVE_OVER, *reads)]
-        stores = "global_store_dword v[90:91], v1, off", "ds_write_b64 v90, v[0:1]", "flat_load_dword v90, v[0:1]"
+        stores = (
+            "global_store_dword v[90:91], v1, off",
+            "ds_write_b64 v90, v[0:1]",
+            "flat_load_dword v90, v[0:1]",
+        )
         made += [Case("H4", producer, text, memory) for text in stores]
-        if war:
-            made.append(Case("H5", producer.replace("v[0:", "v[120:", 1), MOVE_OVER, war, "read as C by"))
-    # A sparse instruction reads its destination as C; the rest of the row above has no other destination.
-    return [case for case in made if case.rule != "H5" or "smfmac" not in case.producer]
+        if war and producer is not SPARSE_4:  # its C is its destination: H4
+            made.append(Case("H5", elsewhere(producer), MOVE_OVER, war, "read as C by"))
+    return made
 
 
+def elsewhere(matrix: str) -> str:
+    """The instruction with another destination: C is read only."""
+    return re.sub(r"v\[0:(\d+)\]", lambda m: f"v[120:{120 + int(m[1])}]", matrix, count=1)
+
+
+SDWA = "dst_unused:UNUSED_PRESERVE src0_sel:DWORD src1_sel:DWORD"
 SGPR = "v_cmp_lt_f32_e64 s[10:11], v1, v2"
 EXEC = "v_cmpx_lt_f32_e64 s[10:11], v1, v2"
 VECTOR = [
@@ -97,7 +107,7 @@ VECTOR = [
     Case("H6", "v_mov_b32 v49, 0", SCALED_8, 2),
     Case("H6", "v_mov_b32 v48, 0", SPARSE_4, 2),
     Case("H6", "v_mov_b32 v3, 0", SPARSE_4, 2),
-    Case("H6", "v_accvgpr_write_b32 a33, v7", BF16_8.replace("v[32:35]", "a[32:35]"), 2),
+    Case("H6", "v_accvgpr_write a33, v7", BF16_8.replace("v[32:35]", "a[32:35]"), 2),
     Case("H6", "v_permlane32_swap_b32 v90, v33", BF16_8, 2),
     Case("H7", EXEC, BF16_8, 4),
     Case("G1", "v_exp_f32 v1, v2", "v_add_f32 v3, v4, v1", 1),
@@ -125,18 +135,21 @@ VECTOR = [
     Case("G10", EXEC, "v_readlane_b32 s4, v5, 1", 4),
     Case("G10", EXEC, "v_writelane_b32 v5, 0, 1", 4),
     Case("G11", "v_cmp_lt_f32_e32 vcc, v1, v2", "v_div_fmas_f32 v3, v4, v5, v6", 4),
-    Case("G11", "v_div_scale_f64 v[2:3], vcc, v[4:5], v[6:7], v[4:5]", "v_div_fmas_f64 v[12:13], v[14:15], v[16:17], v[18:19]", 4),
+    Case("G11", "v_div_scale_f64 v[2:3], vcc, v[4:5], v[6:7], v[4:5]",
+         "v_div_fmas_f64 v[12:13], v[14:15], v[16:17], v[18:19]", 4),
     Case("G13", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), 1", "s_getreg_b32 s4, hwreg(HW_REG_MODE)", 2),
     Case("G13", "s_setreg_b32 hwreg(HW_REG_MODE, 0, 4), s7", "s_setreg_b32 hwreg(HW_REG_MODE, 4, 4), s8", 2),
     Case("G14", "global_store_dwordx4 v[0:1], v[4:7], off", "v_mov_b32 v7, 0", 2, "stored by"),
     Case("G14", "global_store_dwordx3 v0, v[4:6], s[2:3]", "v_mov_b32 v5, 0", 2, "stored by"),
-    Case("G14", "buffer_store_dwordx4 v[4:7], v1, s[8:11], 0 offen", "v_pk_mov_b32 v[6:7], v[8:9], v[8:9]", 2, "stored by"),
+    Case("G14", "buffer_store_dwordx4 v[4:7], v1, s[8:11], 0 offen",
+         "v_pk_mov_b32 v[6:7], v[8:9], v[8:9]", 2, "stored by"),
     Case("G14", "flat_store_dwordx4 v[0:1], v[4:7]", "v_exp_f32 v4, v9", 2, "stored by"),
-    Case("G15", "v_add_u32_sdwa v1, v2, v3 dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD src1_sel:DWORD", "v_mov_b32 v5, v1", 1),
+    Case("G15", f"v_add_u32_sdwa v1, v2, v3 dst_sel:BYTE_1 {SDWA}", "v_mov_b32 v5, v1", 1),
     Case("G15", "v_add_i16 v1, v2, v3 op_sel:[0,0,1]", "v_add_u32 v5, v1, v6", 1),
     Case("G15", "v_cvt_pk_fp8_f32 v1, v2, v3 op_sel:[0,0,1]", "v_mov_b32 v5, v1", 1),
     Case("G15", "v_cvt_sr_fp8_f32 v1, v2, v3 op_sel:[0,0,1,0]", "v_cvt_sr_fp8_f32 v1, v2, v3 op_sel:[0,0,0,1]", 1),
-    Case("G15", "v_cvt_scalef32_pk_fp8_f32 v1, v2, v3, v4 op_sel:[0,0,0,1]", "v_cvt_scalef32_pk_fp8_f32 v1, v5, v6, v4", 1),
+    Case("G15", "v_cvt_scalef32_pk_fp8_f32 v1, v2, v3, v4 op_sel:[0,0,0,1]",
+         "v_cvt_scalef32_pk_fp8_f32 v1, v5, v6, v4", 1),
     Case("G15", "v_cvt_scalef32_pk_fp4_f32 v1, v2, v3, v4 op_sel:[0,0,1,0]", "v_or_b32 v9, v1, v8", 1),
     Case("G22", "v_dot2_f32_f16 v1, v2, v3, v1", "v_mul_f32 v4, v1, v1", 3),
     Case("G22", "v_dot4_i32_i8 v1, v2, v3, v1", "v_dot4_i32_i8 v4, v1, v3, v4", 3),
@@ -173,16 +186,16 @@ def test_the_fault_is_found_and_enough_states_are_clean(
     assert not [f for f in enough if f.severity == "error"], [str(f) for f in enough]
 
 
-def test_every_rule_of_this_part_has_a_case() -> None:
-    warned = {"G6", "G12", "G21"}
+def test_every_rule_that_is_always_an_error_has_a_case() -> None:
     wanted = {f"H{i}" for i in range(1, 8)} | {f"G{i}" for i in (*range(1, 6), *range(7, 12), 13, 14, 15, 22)}
     assert {case.rule for case in ERRORS} == wanted
-    assert not warned & wanted
 
 
 def test_the_message_names_registers_producer_and_place() -> None:
     ((found,),) = findings_of([f"s_nop 0\n{FP8_16}\nv_add_f32 v200, v7, v7"])
-    assert found.message.startswith("v[0:15] written by 'v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[32:39], v[40:47]")
+    assert found.message.startswith(
+        "v[0:15] written by 'v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[32:39], v[40:47]"
+    )
     assert found.message.endswith("' at +0x4")
     assert (found.missing, found.offset) == (20, 12)
     assert "v_add_f32" in found.instruction
@@ -280,7 +293,7 @@ CLEAN = {
     "dot product accumulates": "v_dot2_f32_f16 v1, v2, v3, v1\nv_dot2_f32_f16 v1, v4, v5, v1",
     "matrix result, A of a matrix instruction elsewhere": f"{BF16_8}\n{AS_A.replace('v[0:3]', 'v[70:73]')}",
     "C of a matrix instruction read": f"{BF16_8.replace('v[0:15]', 'v[120:135]', 1)}\n{ADD}",
-    "sdwa that writes the whole register": "v_add_u32_sdwa v1, v2, v3 dst_sel:DWORD src0_sel:BYTE_0 src1_sel:DWORD\nv_mov_b32 v5, v1",
+    "sdwa that writes the whole register": f"v_add_u32_sdwa v1, v2, v3 dst_sel:DWORD {SDWA}\nv_mov_b32 v5, v1",
     "scalar memory with a vector SGPR": "v_readfirstlane_b32 s4, v1\ns_load_dword s6, s[4:5], 0x0",
     "end of the program between": f"{BF16_8}\ns_endpgm\n{ADD}",
 }  # fmt: skip
@@ -318,87 +331,17 @@ def test_waiting_for_the_matrix_pipe_turns_an_error_into_a_warning() -> None:
 def test_another_pass_count_on_the_same_registers_warns() -> None:
     scaled = "v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[60:67], v[68:75], v[0:15]"
     found = findings_of([f"{BF16_8}\n{wait(n)}\n{scaled}" for n in (0, 9, 10)])
-    assert [[(f.rule, f.severity) for f in one] for one in found] == [[("H2", "warning")], [("H2", "warning")], []]
+    assert [[(f.rule, f.severity) for f in one] for one in found] == [
+        [("H2", "warning")],
+        [("H2", "warning")],
+        [],
+    ]
 
 
 def test_the_newest_and_older_matrix_instructions_both_count() -> None:
     second = "v_mfma_f32_16x16x32_bf16 v[16:19], v[60:63], v[64:67], v[16:19]"
-    found = findings_of([f"{FP8_16}\n{second}\nv_add_f32 v200, v1, v17", f"{FP8_16}\n{wait(19)}\n{second}\n{ADD}"])
+    found = findings_of(
+        [f"{FP8_16}\n{second}\nv_add_f32 v200, v1, v17", f"{FP8_16}\n{wait(19)}\n{second}\n{ADD}"]
+    )
     assert [(f.rule, f.missing) for f in found[0]] == [("H4", 19)]
     assert found[1] == []
-
-
-HIP = """
-#define __global__ __attribute__((global))
-typedef float f4 __attribute__((ext_vector_type(4)));
-typedef float f16 __attribute__((ext_vector_type(16)));
-typedef double d4 __attribute__((ext_vector_type(4)));
-typedef _Float16 h4 __attribute__((ext_vector_type(4)));
-typedef __bf16 b8 __attribute__((ext_vector_type(8)));
-typedef int i4 __attribute__((ext_vector_type(4)));
-typedef int i8 __attribute__((ext_vector_type(8)));
-#define LANE int t = __builtin_amdgcn_workitem_id_x();
-extern "C" __global__ void softmax(b8* k, b8* q, float* o) {
-  LANE f16 acc = {0};
-  float m = -1e30f, l = 0;
-  for (int i = 0; i < 8; i++) {
-    f16 s = {0};
-    for (int j = 0; j < 4; j++)
-      s = __builtin_amdgcn_mfma_f32_32x32x16_bf16(k[i * 256 + j * 64 + t], q[j * 64 + t], s, 0, 0, 0);
-    float mx = m;
-    for (int r = 0; r < 16; r++) mx = __builtin_fmaxf(mx, s[r]);
-    auto w = __builtin_amdgcn_permlane32_swap(__builtin_bit_cast(int, mx), __builtin_bit_cast(int, mx), false, false);
-    mx = __builtin_fmaxf(__builtin_bit_cast(float, w[0]), __builtin_bit_cast(float, w[1]));
-    float f = __builtin_amdgcn_exp2f(m - mx);
-    m = mx;
-    b8 p0, p1;
-    for (int r = 0; r < 16; r++) {
-      float e = __builtin_amdgcn_exp2f(s[r] - mx);
-      l = l * f + e;
-      if (r < 8) p0[r] = (__bf16)e; else p1[r - 8] = (__bf16)e;
-    }
-    acc *= f;
-    acc = __builtin_amdgcn_mfma_f32_32x32x16_bf16(k[i * 7 + t], p0, acc, 0, 0, 0);
-    acc = __builtin_amdgcn_mfma_f32_32x32x16_bf16(k[i * 9 + t], p1, acc, 0, 0, 0);
-  }
-  for (int r = 0; r < 16; r++) o[t * 16 + r] = acc[r] / l;
-}
-extern "C" __global__ void scaled(i8* a, i8* b, f16* o) {
-  LANE f16 c = {0};
-  for (int i = 0; i < 8; i++)
-    c = __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a[i * 64 + t], b[i * 64 + t], c, 0, 0, 0, t, 0, t);
-  o[t] = c * 2.f;
-}
-extern "C" __global__ void shapes(h4* h, float* s, double* d, f4* o, d4* e) {
-  LANE f4 c = o[t];
-  c = __builtin_amdgcn_mfma_f32_4x4x4f16(h[t], h[t + 1], c, 0, 0, 0);
-  o[t + 64] = c + 1.f;
-  c = __builtin_amdgcn_mfma_f32_16x16x4f32(s[t], s[t + 1], o[t + 9], 0, 0, 0);
-  o[t + 128] = __builtin_amdgcn_mfma_f32_16x16x4f32(c.x, s[t + 1], c, 0, 0, 0);
-  e[t] = __builtin_amdgcn_mfma_f64_16x16x4f64(d[t], d[t + 1], e[t], 0, 0, 0) * 2.;
-  d[t] = __builtin_amdgcn_mfma_f64_4x4x4f64(d[t + 3], d[t + 2], d[t], 0, 0, 0);
-}
-extern "C" __global__ void sparse(i4* a, i8* b, f4* o) {
-  LANE f4 c = o[t];
-  c = __builtin_amdgcn_smfmac_f32_16x16x128_fp8_fp8(a[t], b[t], c, t, 0, 0);
-  o[t] = __builtin_amdgcn_smfmac_f32_16x16x128_fp8_fp8(a[t + 64], b[t + 64], c, t, 0, 0) + 1.f;
-}
-extern "C" __global__ void lanes(int* a, double* d, float* f) {
-  LANE int x = a[t];
-  for (int i = 0; i < 64; i++) {
-    int s = __builtin_amdgcn_readlane(x, (a[i] + i) & 63);
-    if (s > x) x += s * 3;
-  }
-  a[t] = x + __builtin_amdgcn_update_dpp(x, t * 3, 0x111, 15, 15, false);
-  d[t] = d[t + 1] / d[t + 2];
-  f[t] = f[t + 1] / f[t + 2] + __builtin_sqrtf(f[t + 3]);
-  __builtin_amdgcn_s_setreg(2049, 3);
-  a[t + 1] = __builtin_amdgcn_s_getreg(2049) + __builtin_amdgcn_sdot4(a[t + 7], a[t + 8], x, false);
-  a[t + 2] = __builtin_amdgcn_cvt_pk_fp8_f32(f[t], f[t + 1], __builtin_amdgcn_cvt_pk_fp8_f32(f[t + 2], f[t], 0, false), true) + 5;
-}
-"""
-
-
-def test_what_the_compiler_emits_breaks_no_rule() -> None:
-    errors = [f for f in lint(compile_hip(HIP)) if f.severity == "error"]
-    assert errors == [], [str(f) for f in errors]

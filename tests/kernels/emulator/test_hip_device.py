@@ -448,7 +448,7 @@ def test_a_captured_graph_runs_when_launched(hip, stream):
     hip.MemsetAsync(pc, 0, a.nbytes, stream)
     assert hip.launch(function, N // 64, 64, [pa, pb, pc], stream) == 0
     hip.MemcpyDtoDAsync(pa, pc, a.nbytes, stream)
-    graph = hip.made("StreamEndCapture", stream)
+    graph = hip.end_capture(stream)
     assert capturing(hip, stream) == 0
     np.testing.assert_array_equal(hip.download(pa, a), a)
     executable = hip.made("GraphInstantiate", graph, 0, 0, 0)
@@ -473,7 +473,7 @@ def test_capture_forks_and_joins_through_events(hip, stream):
     hip.MemsetAsync(pointer, 2, 4, other)
     hip.EventRecord(join, other)
     hip.StreamWaitEvent(stream, join, 0)
-    executable = hip.made("GraphInstantiateWithFlags", hip.made("StreamEndCapture", stream), 0)
+    executable = hip.made("GraphInstantiateWithFlags", hip.end_capture(stream), 0)
     hip.GraphLaunch(executable, stream)
     hip.StreamSynchronize(stream)
     np.testing.assert_array_equal(hip.download(pointer, np.zeros(8, np.uint8)), [2, 2, 2, 2, 1, 1, 1, 1])

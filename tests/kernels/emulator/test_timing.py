@@ -252,7 +252,8 @@ def test_lds_steady_state(instruction: str, bytes_: int, alone: int, all_simds: 
     for waves, interval in ((1, alone), (4, all_simds)):
         short, long = (lds_read(instruction, LANE * bytes_, n, waves) for n in (40, 80))
         assert long.conflict_cycles == 0
-        assert (long.cycles - short.cycles) / 40 == pytest.approx(interval, abs=0.5)
+        # One SIMD of a pair gets ahead and meets the 16 requests that lgkmcnt can count: up to 0.7 cycles.
+        assert (long.cycles - short.cycles) / 40 == pytest.approx(interval, abs=0.75)
 
 
 def test_half_the_lds_width() -> None:
@@ -551,7 +552,7 @@ def test_sensitivity_reruns_every_open_question() -> None:
     by_name = {row.setting: row for row in table}
     assert by_name["as modelled"].change == 0
     quarter = by_name["convert at quarter rate"]
-    assert quarter.cycles - table[0].cycles == 64 * 12
+    assert quarter.cycles == 128 + 64 * 16
     assert quarter.change == pytest.approx(quarter.cycles / table[0].cycles - 1)
     assert by_name["clock 1.6 GHz"].change == pytest.approx(0.5)
     assert "convert at quarter rate" in timing.sensitivity_table(table)
