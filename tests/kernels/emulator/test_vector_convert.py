@@ -375,7 +375,7 @@ def test_scaled_pairs(name, source):
         with np.errstate(over="ignore"):
             a, b = a.astype(dtype), b.astype(dtype)
         inputs, operands = (
-            [a.view(np.uint16).astype(np.uint32) | b.view(np.uint16).astype(np.uint32) << 16, bits(a * 0)],
+            [a.view(np.uint16).astype(np.uint32) | b.view(np.uint16).astype(np.uint32) << 16, np.zeros(64, np.uint32)],
             "v10, v12",
         )
         a, b = a.astype(np.float32), b.astype(np.float32)
