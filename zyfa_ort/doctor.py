@@ -26,6 +26,8 @@ _HIP_LIBRARIES = ("libamdhip64.so.7", "libamdhip64.so.6")
 _KFD_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
 # The MIGraphX provider of the 1.27.1 wheel takes nothing from a graph with more unknown nodes than this.
 _MIGRAPHX_UNKNOWN_NODES = 10
+# Work-items of the emulator's trial run: one wave.
+_EMULATED = 64
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,31 @@ def _gpu() -> Iterator[Finding]:
     yield Finding("GPU kernels", "note", "this build has none", "every device runs the CPU kernel")
 
 
+def _emulator() -> Iterator[Finding]:
+    subject = "emulated gfx950"
+    try:
+        from zyfa_ort.kernels import code_objects, emulator
+
+        a, b, total = (np.arange(_EMULATED, dtype=np.float32) * factor for factor in (1, 2, 0))
+        code = code_objects.load("selfcheck")
+        count = np.int32(_EMULATED)
+        result = emulator.launch(code, "vector_add", 1, _EMULATED, [a, b, total, count], report_only=True)
+    except Exception as error:  # whatever it is, it is the finding
+        yield Finding(subject, "problem", " ".join(str(error).split()), "reinstall with 'pip install .'")
+        return
+    if result.errors:
+        yield Finding(subject, "problem", f"finds its own kernel wrong: {result.errors[0]}")
+    elif not np.array_equal(total, a + b):
+        yield Finding(subject, "problem", "executes its own kernel, with the wrong answer")
+    else:
+        yield Finding(
+            subject,
+            "ok",
+            f"executes gfx950 machine code ({result.instructions} instructions), emulated: no GPU, no clock",
+            "zyfa-ort emulate CODE_OBJECT",
+        )
+
+
 def _environment() -> Iterator[Finding]:
     for variable in env.VARIABLES:
         value = variable.get()
@@ -146,7 +173,14 @@ def _environment() -> Iterator[Finding]:
             yield Finding(variable.name, "note", value, variable.meaning)
 
 
-_CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (_package, _runtime, _library, _gpu, _environment)
+_CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    _package,
+    _runtime,
+    _library,
+    _gpu,
+    _emulator,
+    _environment,
+)
 
 
 def _version(distribution: str) -> str | None:

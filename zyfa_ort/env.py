@@ -23,5 +23,8 @@ CPU_ISA = Variable(
     "ZYFA_CPU_ISA", "instruction set of the CPU kernel: baseline, avx2 or avx512, instead of the best one"
 )
 ORT_INCLUDE_DIR = Variable("ZYFA_ORT_INCLUDE_DIR", "build time: folder that holds onnxruntime_c_api.h")
+EMULATED_FAULT = Variable(
+    "ZYFA_EMULATED_FAULT", "calls of the emulated HIP device that fail on purpose, such as malloc:3"
+)
 
-VARIABLES = (LIBRARY, CPU_ISA, ORT_INCLUDE_DIR)
+VARIABLES = (LIBRARY, CPU_ISA, EMULATED_FAULT, ORT_INCLUDE_DIR)

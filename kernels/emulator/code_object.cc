@@ -10,12 +10,21 @@ namespace zyfa::emulator {
 namespace {
 
 // ELF-64, little-endian: offsets of the fields that are read.
-constexpr size_t kHeaderBytes = 64, kProgramHeaderBytes = 56, kSymbolBytes = 24, kRelaBytes = 24, kDescriptorBytes = 64;
+constexpr size_t kHeaderBytes = 64, kProgramHeaderBytes = 56, kSymbolBytes = 24, kRelaBytes = 24,
+                 kDescriptorBytes = 64;
 constexpr uint32_t kMachineAmdgpu = 224, kMachGfx950 = 0x4f;
 constexpr uint32_t kLoad = 1, kDynamic = 2, kNote = 4, kExecutableFlag = 1;
 constexpr uint32_t kMetadataNote = 32;
-constexpr uint64_t kMaxImage = uint64_t{1} << 30;  // no kernel's image comes near; guards against forged sizes
-enum Dynamic : int64_t { kHash = 4, kStringTable = 5, kSymbolTable = 6, kRela = 7, kRelaSize = 8, kGnuHash = 0x6ffffef5 };
+constexpr uint64_t kMaxImage = uint64_t{1}
+                               << 30;  // no kernel's image comes near; guards against forged sizes
+enum Dynamic : int64_t {
+  kHash = 4,
+  kStringTable = 5,
+  kSymbolTable = 6,
+  kRela = 7,
+  kRelaSize = 8,
+  kGnuHash = 0x6ffffef5
+};
 enum RelocationType : uint32_t { kAbs64 = 3, kRelative64 = 13 };
 
 struct File {
@@ -35,7 +44,8 @@ struct File {
 // File offset of an ELF address that must be backed by the file.
 uint64_t offset_of(const CodeObject& object, uint64_t address, uint64_t size, const char* what) {
   for (const Segment& s : object.segments)
-    if (address >= s.address && address - s.address <= s.file_bytes && size <= s.file_bytes - (address - s.address))
+    if (address >= s.address && address - s.address <= s.file_bytes &&
+        size <= s.file_bytes - (address - s.address))
       return s.file_offset + (address - s.address);
   throw CodeObjectError(format("code object: %s at address 0x%llx lies in no loaded segment", what,
                                static_cast<unsigned long long>(address)));
@@ -45,13 +55,16 @@ void read_header(const File& file) {
   static const uint8_t magic[4] = {0x7f, 'E', 'L', 'F'};
   if (file.bytes.size() < kHeaderBytes || std::memcmp(file.bytes.data(), magic, 4) != 0)
     throw CodeObjectError("code object: not an ELF file");
-  if (file.bytes[4] != 2 || file.bytes[5] != 1) throw CodeObjectError("code object: expected a 64-bit little-endian ELF file");
+  if (file.bytes[4] != 2 || file.bytes[5] != 1)
+    throw CodeObjectError("code object: expected a 64-bit little-endian ELF file");
   if (const auto machine = file.read<uint16_t>(18, "machine"); machine != kMachineAmdgpu)
-    throw CodeObjectError(format("code object: ELF machine %u, expected %u (AMD GPU)", machine, kMachineAmdgpu));
+    throw CodeObjectError(
+        format("code object: ELF machine %u, expected %u (AMD GPU)", machine, kMachineAmdgpu));
   if (const auto type = file.read<uint16_t>(16, "type"); type != 3)
     throw CodeObjectError(format("code object: ELF type %u, expected 3 (linked shared object)", type));
   if (const auto flags = file.read<uint32_t>(48, "flags"); (flags & 0xff) != kMachGfx950)
-    throw CodeObjectError(format("code object: processor 0x%02x, expected 0x%02x (gfx950)", flags & 0xff, kMachGfx950));
+    throw CodeObjectError(
+        format("code object: processor 0x%02x, expected 0x%02x (gfx950)", flags & 0xff, kMachGfx950));
 }
 
 struct Headers {
@@ -64,7 +77,8 @@ Headers read_segments(const File& file, CodeObject& object) {
   const auto entry_bytes = file.read<uint16_t>(54, "program header size");
   const auto count = file.read<uint16_t>(56, "program header count");
   if (count != 0 && entry_bytes != kProgramHeaderBytes)
-    throw CodeObjectError(format("code object: program headers of %u bytes, expected %zu", entry_bytes, kProgramHeaderBytes));
+    throw CodeObjectError(
+        format("code object: program headers of %u bytes, expected %zu", entry_bytes, kProgramHeaderBytes));
   Headers found;
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t at = table + i * kProgramHeaderBytes;
@@ -82,12 +96,14 @@ Headers read_segments(const File& file, CodeObject& object) {
     if (type == kNote) found.note = offset, found.note_bytes = file_bytes;
     if (type != kLoad) continue;
     if (memory_bytes < file_bytes || address > kMaxImage || memory_bytes > kMaxImage)
-      throw CodeObjectError(format("code object: segment %llu has an impossible size", static_cast<unsigned long long>(i)));
+      throw CodeObjectError(
+          format("code object: segment %llu has an impossible size", static_cast<unsigned long long>(i)));
     object.segments.push_back({address, offset, file_bytes, memory_bytes, (flags & kExecutableFlag) != 0});
     object.image_bytes = std::max(object.image_bytes, address + memory_bytes);
   }
   std::vector<Segment> sorted = object.segments;
-  std::sort(sorted.begin(), sorted.end(), [](const Segment& a, const Segment& b) { return a.address < b.address; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Segment& a, const Segment& b) { return a.address < b.address; });
   for (size_t i = 1; i < sorted.size(); ++i)
     if (sorted[i - 1].address + sorted[i - 1].memory_bytes > sorted[i].address)
       throw CodeObjectError("code object: segments overlap");
@@ -96,14 +112,17 @@ Headers read_segments(const File& file, CodeObject& object) {
 }
 
 uint64_t symbol_count(const File& file, const CodeObject& object, uint64_t hash, uint64_t gnu_hash) {
-  if (hash != 0) return file.read<uint32_t>(offset_of(object, hash, 8, "symbol hash table") + 4, "symbol count");
+  if (hash != 0)
+    return file.read<uint32_t>(offset_of(object, hash, 8, "symbol hash table") + 4, "symbol count");
   if (gnu_hash == 0) return 0;
   const uint64_t at = offset_of(object, gnu_hash, 16, "symbol hash table");
-  const auto buckets = file.read<uint32_t>(at, "hash buckets"), first = file.read<uint32_t>(at + 4, "first symbol");
+  const auto buckets = file.read<uint32_t>(at, "hash buckets"),
+             first = file.read<uint32_t>(at + 4, "first symbol");
   const auto bloom = file.read<uint32_t>(at + 8, "bloom words");
   const uint64_t bucket_table = at + 16 + uint64_t{bloom} * 8, chains = bucket_table + uint64_t{buckets} * 4;
   uint32_t last = 0;
-  for (uint64_t i = 0; i < buckets; ++i) last = std::max(last, file.read<uint32_t>(bucket_table + i * 4, "hash bucket"));
+  for (uint64_t i = 0; i < buckets; ++i)
+    last = std::max(last, file.read<uint32_t>(bucket_table + i * 4, "hash bucket"));
   if (last < first) return first;
   while ((file.read<uint32_t>(chains + uint64_t{last - first} * 4, "hash chain") & 1) == 0) ++last;
   return uint64_t{last} + 1;
@@ -154,7 +173,8 @@ std::vector<RawSymbol> read_dynamic(const File& file, CodeObject& object, const 
   }
   for (uint64_t i = 0; i + kRelaBytes <= rela_bytes; i += kRelaBytes) {
     const uint64_t at = offset_of(object, rela + i, kRelaBytes, "relocation");
-    const auto where = file.read<uint64_t>(at, "relocation"), info = file.read<uint64_t>(at + 8, "relocation");
+    const auto where = file.read<uint64_t>(at, "relocation"),
+               info = file.read<uint64_t>(at + 8, "relocation");
     const auto addend = file.read<uint64_t>(at + 16, "relocation");
     const uint32_t type = static_cast<uint32_t>(info);
     const uint64_t symbol = info >> 32;
@@ -199,7 +219,8 @@ std::string read_name(const MsgValue& map, const char* key, bool required) {
 
 constexpr uint32_t kMaxKernarg = 1 << 16, kMaxLds = 163840, kMaxPrivate = 1 << 20;
 
-Kernel read_kernel(const File& file, const CodeObject& object, const std::vector<RawSymbol>& symbols, const MsgValue& row) {
+Kernel read_kernel(const File& file, const CodeObject& object, const std::vector<RawSymbol>& symbols,
+                   const MsgValue& row) {
   Kernel kernel;
   kernel.name = read_name(row, ".name", true);
   kernel.symbol = read_name(row, ".symbol", true);
@@ -207,19 +228,24 @@ Kernel read_kernel(const File& file, const CodeObject& object, const std::vector
   kernel.kernarg_align = std::max(8u, read_count(row, ".kernarg_segment_align", 8, 4096));
   kernel.max_workgroup = read_count(row, ".max_flat_workgroup_size", 1024, 1024);
   if (const uint32_t wave = read_count(row, ".wavefront_size", 64, 1024); wave != 64)
-    throw CodeObjectError(format("code object metadata: kernel '%s' has waves of %u lanes, expected 64", kernel.name.c_str(), wave));
+    throw CodeObjectError(format("code object metadata: kernel '%s' has waves of %u lanes, expected 64",
+                                 kernel.name.c_str(), wave));
   if (const MsgValue* arguments = row.get(".args"))
     for (const MsgValue& argument : arguments->items)
-      kernel.arguments.push_back({read_name(argument, ".name", false), read_name(argument, ".value_kind", true),
-                                  read_count(argument, ".offset", 0, kMaxKernarg), read_count(argument, ".size", 0, kMaxKernarg)});
+      kernel.arguments.push_back(
+          {read_name(argument, ".name", false), read_name(argument, ".value_kind", true),
+           read_count(argument, ".offset", 0, kMaxKernarg), read_count(argument, ".size", 0, kMaxKernarg)});
   for (const KernelArgument& argument : kernel.arguments)
     if (uint64_t{argument.offset} + argument.size > kernel.kernarg_bytes)
-      throw CodeObjectError(format("code object metadata: argument '%s' of kernel '%s' lies beyond its %u kernarg bytes",
-                                   argument.name.c_str(), kernel.name.c_str(), kernel.kernarg_bytes));
+      throw CodeObjectError(
+          format("code object metadata: argument '%s' of kernel '%s' lies beyond its %u kernarg bytes",
+                 argument.name.c_str(), kernel.name.c_str(), kernel.kernarg_bytes));
 
-  const auto symbol = std::find_if(symbols.begin(), symbols.end(), [&](const RawSymbol& s) { return s.name == kernel.symbol; });
+  const auto symbol = std::find_if(symbols.begin(), symbols.end(),
+                                   [&](const RawSymbol& s) { return s.name == kernel.symbol; });
   if (symbol == symbols.end())
-    throw CodeObjectError(format("code object: kernel descriptor '%s' is no symbol of the file", kernel.symbol.c_str()));
+    throw CodeObjectError(
+        format("code object: kernel descriptor '%s' is no symbol of the file", kernel.symbol.c_str()));
   const uint64_t at = offset_of(object, symbol->value, kDescriptorBytes, "kernel descriptor");
   kernel.lds_bytes = file.read<uint32_t>(at, "descriptor");
   kernel.private_bytes = file.read<uint32_t>(at + 4, "descriptor");
@@ -232,14 +258,18 @@ Kernel read_kernel(const File& file, const CodeObject& object, const std::vector
   kernel.vgprs = ((kernel.rsrc1 & 63) + 1) * 8;
   kernel.accum_offset = ((kernel.rsrc3 & 63) + 1) * 4;
   if (kernel.lds_bytes > kMaxLds)
-    throw CodeObjectError(format("code object: kernel '%s' asks for %u bytes of LDS, limit %u", kernel.name.c_str(), kernel.lds_bytes, kMaxLds));
+    throw CodeObjectError(format("code object: kernel '%s' asks for %u bytes of LDS, limit %u",
+                                 kernel.name.c_str(), kernel.lds_bytes, kMaxLds));
   if (kernel.private_bytes > kMaxPrivate)
-    throw CodeObjectError(format("code object: kernel '%s' asks for %u bytes of private memory per lane, limit %u",
-                                 kernel.name.c_str(), kernel.private_bytes, kMaxPrivate));
+    throw CodeObjectError(
+        format("code object: kernel '%s' asks for %u bytes of private memory per lane, limit %u",
+               kernel.name.c_str(), kernel.private_bytes, kMaxPrivate));
   for (const Segment& s : object.segments)
-    if (s.executable && kernel.entry % 4 == 0 && kernel.entry >= s.address && kernel.entry < s.address + s.file_bytes)
+    if (s.executable && kernel.entry % 4 == 0 && kernel.entry >= s.address &&
+        kernel.entry < s.address + s.file_bytes)
       return kernel;
-  throw CodeObjectError(format("code object: entry of kernel '%s' is not in executable memory", kernel.name.c_str()));
+  throw CodeObjectError(
+      format("code object: entry of kernel '%s' is not in executable memory", kernel.name.c_str()));
 }
 
 }  // namespace
@@ -259,7 +289,8 @@ CodeObject CodeObject::parse(std::vector<uint8_t> bytes) {
   const MsgValue* kernels = metadata.get("amdhsa.kernels");
   if (kernels == nullptr || kernels->type != MsgValue::Type::array)
     throw CodeObjectError("code object metadata: no list amdhsa.kernels");
-  for (const MsgValue& row : kernels->items) object.kernels.push_back(read_kernel(file, object, symbols, row));
+  for (const MsgValue& row : kernels->items)
+    object.kernels.push_back(read_kernel(file, object, symbols, row));
   return object;
 }
 
@@ -277,7 +308,8 @@ std::string CodeObject::nearest_symbol(uint64_t address) const {
   for (const Symbol& s : symbols)
     if (s.function && s.address <= address) nearest = &s;
   if (nearest == nullptr) return format("0x%llx", static_cast<unsigned long long>(address));
-  return format("%s+0x%llx", nearest->name.c_str(), static_cast<unsigned long long>(address - nearest->address));
+  return format("%s+0x%llx", nearest->name.c_str(),
+                static_cast<unsigned long long>(address - nearest->address));
 }
 
 }  // namespace zyfa::emulator

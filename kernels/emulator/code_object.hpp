@@ -14,12 +14,12 @@ struct KernelArgument {
 
 struct Kernel {
   std::string name, symbol;
-  uint64_t entry = 0;                      // ELF address of the first instruction
+  uint64_t entry = 0;  // ELF address of the first instruction
   uint32_t lds_bytes = 0, private_bytes = 0, kernarg_bytes = 0, kernarg_align = 8;
   uint32_t max_workgroup = 1024;
-  uint32_t vgprs = 0, accum_offset = 0;    // allocated in total; where the accumulation registers begin
+  uint32_t vgprs = 0, accum_offset = 0;  // allocated in total; where the accumulation registers begin
   uint32_t rsrc1 = 0, rsrc2 = 0, rsrc3 = 0;
-  uint16_t properties = 0, preload = 0;    // kernel_code_properties, kernarg preload
+  uint16_t properties = 0, preload = 0;  // kernel_code_properties, kernarg preload
   std::vector<KernelArgument> arguments;
 };
 
@@ -29,8 +29,8 @@ struct Segment {
 };
 
 struct Relocation {
-  uint64_t address = 0;   // where, ELF address
-  uint64_t value = 0;     // ELF address to write (the load address is added)
+  uint64_t address = 0;  // where, ELF address
+  uint64_t value = 0;    // ELF address to write (the load address is added)
   uint32_t bytes = 8;
 };
 
@@ -45,8 +45,8 @@ struct CodeObject {
   std::vector<Segment> segments;
   std::vector<Kernel> kernels;
   std::vector<Relocation> relocations;
-  std::vector<Symbol> symbols;             // sorted by address
-  uint64_t image_bytes = 0;                // end of the last segment
+  std::vector<Symbol> symbols;  // sorted by address
+  uint64_t image_bytes = 0;     // end of the last segment
 
   // Throws CodeObjectError: not ELF, not gfx950, truncated, contradicting metadata.
   static CodeObject parse(std::vector<uint8_t> file);

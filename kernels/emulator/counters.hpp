@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "effects.hpp"
 
@@ -26,6 +27,13 @@ class Counters {
   // An operation is issued; `count` VGPRs from `first` (0: none) are on their way in `lanes`.
   void issue(Wave& wave, const Instruction& instruction, Queue queue, unsigned first, unsigned count,
              uint64_t lanes);
+  // The LDS-DMA that is issued next: `width` bytes per lane, which reach LDS when it has returned and not
+  // before. The caller fills the lanes' bytes (lane-major).
+  uint8_t* land_later(uint32_t lds_address, uint64_t lanes, unsigned width);
+  // Lets the oldest vector memory operation return when the counter is full.
+  void make_room(Wave& wave);
+  // The wave ends: all that is out returns.
+  void finish(Wave& wave);
   void issue_scalar(Wave& wave, const Instruction& instruction, unsigned first, unsigned count);
 
   // Lanes of the register that are on their way.
@@ -55,14 +63,23 @@ class Counters {
     uint32_t issued = 0, done = 0;
     Destination out[kSlots];
   };
+  // Data of an LDS-DMA on its way.
+  struct Landing {
+    uint32_t lds_address = 0;
+    unsigned width = 0;  // 0: nothing
+    uint64_t lanes = 0;
+    uint8_t bytes[64 * 16];
+  };
   template <unsigned kMax>
-  void retire(InOrder<kMax>& queue, Queue name, unsigned still_out);
+  void retire(Wave& wave, InOrder<kMax>& queue, Queue name, unsigned still_out);
   template <unsigned kMax>
-  void enter(InOrder<kMax>& queue, Queue name, Destination destination);
+  void enter(Wave& wave, InOrder<kMax>& queue, Queue name, Destination destination);
+  void land(Wave& wave, uint32_t number);
   void clear_flat();
 
   InOrder<63> vector_memory_;
   InOrder<15> lds_;
+  std::vector<Landing> landings_;  // by slot of vector_memory_; made by the first LDS-DMA
   uint64_t vgpr_pending_[kVgprs / 64];
   uint64_t flat_vector_memory_[kVgprs / 64], flat_lds_[kVgprs / 64];
   uint64_t sgpr_pending_[kSgprs / 64], sgpr_half_waited_[kSgprs / 64];

@@ -101,7 +101,6 @@ void decode_accvgpr(Cursor& c, const OpInfo& row, uint32_t word, uint32_t high) 
   const unsigned code = bits(high, 8, 0);
   c.out.dst = to.accepts == Accepts::agpr ? agpr(bits(word, 7, 0), 1) : vgpr(bits(word, 7, 0), 1);
   c.out.src[0] = from.accepts == Accepts::agpr ? matrix_register(code, true, 1) : source(c, code, from);
-  if (c.out.src[0].literal) throw DecodeError("VOP3P takes no literal");
   if (bits(word, 15, 8) != 0x40 || bits(high, 31, 27) != 3 || bits(high, 26, 9) != 0)
     throw DecodeError(format("%s takes no modifiers and one source", row.name));
 }
@@ -123,7 +122,6 @@ void decode_packed(Cursor& c, const OpInfo& row, uint32_t word, uint32_t high) {
       continue;
     }
     out.src[i] = source(c, codes[i], *spec);
-    if (out.src[i].literal) throw DecodeError("VOP3P takes no literal");
     out.src[i].neg = neg_low;
     out.src[i].abs = neg_high;
   }
@@ -139,6 +137,8 @@ void decode_vop3p(Cursor& c, uint32_t word) {
   c.out.encoding = Encoding::vop3;
   if (opcode == kLoadScale) return decode_scaled(c, word, high);
   const OpInfo& row = set_op(c, Format::vop3p, opcode);
+  for (const unsigned code : {bits(high, 8, 0), bits(high, 17, 9), bits(high, 26, 18)})
+    if (code == kLiteralCode) throw DecodeError("VOP3P takes no literal");
   if (is_matrix(row)) {
     decode_mfma(c, row, word, high);
     if (takes_formats(row.op)) must_be_zero(c.out.abid, "ABID of an unscaled f8f6f4 instruction");

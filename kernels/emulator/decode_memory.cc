@@ -52,8 +52,8 @@ void decode_buffer(Cursor& c, const OpInfo& row, uint32_t high, bool acc) {
   if (data == nullptr) {
     must_be_zero(high, "the second dword of an instruction without operands");
     must_be_zero(static_cast<uint32_t>(c.out.offset), "OFFSET of an instruction without operands");
-    must_be_zero(c.out.offen || c.out.idxen || c.out.lds,
-                 "OFFEN, IDXEN or LDS of an instruction without operands");
+    must_be_zero(c.out.offen || c.out.idxen || c.out.lds || c.out.nt,
+                 "OFFEN, IDXEN, LDS or NT of an instruction without operands");
     return;
   }
   const bool atomic = contains(row, "_atomic_"), store = contains(row, "_store_");

@@ -150,6 +150,7 @@ void decode_dpp(Cursor& c, const OperandSpec* src0, bool has_src1) {
 Operand destination(const OperandSpec& spec, unsigned number) {
   switch (spec.accepts) {
     case Accepts::sgpr:
+      if (number == kM0) throw DecodeError("a VALU instruction does not write M0");
       return sgpr(number, spec.dwords());
     case Accepts::agpr:
       return agpr(number, spec.dwords());
@@ -190,14 +191,16 @@ Vop3Fields read_vop3(Cursor& c, uint32_t word, bool scalar_destination) {
     c.out.op_sel = static_cast<uint8_t>(bits(word, 14, 11));
     for (unsigned i = 0; i < 3; ++i) c.out.src[i].abs = bit(word, 8 + i);
   }
-  return {bits(word, 7, 0), {bits(high, 8, 0), bits(high, 17, 9), bits(high, 26, 18)}};
+  const Vop3Fields fields{bits(word, 7, 0), {bits(high, 8, 0), bits(high, 17, 9), bits(high, 26, 18)}};
+  for (const unsigned code : fields.src)
+    if (code == kLiteralCode) throw DecodeError("VOP3 takes no literal");
+  return fields;
 }
 
 // Keeps the modifiers read before the operand itself.
 void set_source(Cursor& c, int i, Operand operand) {
   operand.neg = c.out.src[i].neg;
   operand.abs = c.out.src[i].abs;
-  if (operand.literal) throw DecodeError("VOP3 takes no literal");
   c.out.src[i] = operand;
 }
 

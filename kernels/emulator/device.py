@@ -147,7 +147,7 @@ def _count(name: str, value: int, least: int, most: int = 2**32 - 1) -> int:
 
 
 def _sizes(name: str, sizes: int | Sequence[int]) -> tuple[int, int, int]:
-    given = (sizes,) if isinstance(sizes, int | np.integer) else tuple(sizes)
+    given = tuple(sizes) if isinstance(sizes, Sequence) else (sizes,)
     if not 1 <= len(given) <= 3:
         raise EmulationError(f"{name}: expected 1 to 3 sizes, got {given}")
     x, y, z = (*(_count(name, size, 1) for size in given), 1, 1)[:3]

@@ -1,7 +1,9 @@
 // Loads that write to LDS instead of registers: buffer_load ... lds and global_load_lds.
 //
 // Lane i writes LDS at M0[17:0] + the instruction's offset + i * size; the offset is part of the memory
-// address, too. Bytes and halfwords are extended to a dword each.
+// address, too. Bytes and halfwords are extended to a dword each. The bytes reach LDS when the s_waitcnt of
+// the issuing wave covers them: until then LDS holds what it held before, which is what a reader without that
+// wait may get on the chip.
 #include <string_view>
 
 #include "exec_memory.hpp"
@@ -23,16 +25,18 @@ void load_to_lds(Wave& wave, const Instruction& instruction) {
   check_lds_range(wave, where.lanes, at, kWidth);
   Lds& lds = wave.group->lds;
   lds.check(wave, instruction, LdsAccess::dma, where.lanes, at, kWidth);
-  uint8_t* data = lds.data();
+  // The counter has 63 places: a full one makes the oldest operation return before this one is issued.
+  wave.counters.make_room(wave);
+  uint8_t* data = wave.counters.land_later(base, where.lanes, kWidth);
   each_lane(where.lanes, [&](int lane) {
+    uint8_t* to = data + static_cast<size_t>(lane) * kWidth;
     if constexpr (kBytes >= 4) {
-      std::memcpy(data + at[lane], where.host[lane], kBytes);
+      std::memcpy(to, where.host[lane], kBytes);
     } else {
       const uint32_t value = widen<kBytes, kPart>(where.host[lane], 0);
-      std::memcpy(data + at[lane], &value, 4);
+      std::memcpy(to, &value, 4);
     }
   });
-  lds.written(wave, instruction);
   wave.access.lds = base;
   issue(wave, instruction, Counters::Queue::vector_memory, Operand(), where.lanes);
 }

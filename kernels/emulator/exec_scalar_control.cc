@@ -34,7 +34,10 @@ void call(Wave& wave, const Instruction& in) {
   wave.pc = target(in);
 }
 
-void end_program(Wave& wave, const Instruction&) { wave.status = WaveStatus::ended; }
+void end_program(Wave& wave, const Instruction&) {
+  wave.counters.finish(wave);
+  wave.status = WaveStatus::ended;
+}
 void barrier(Wave& wave, const Instruction&) {
   wave.status = WaveStatus::at_barrier;
   ++wave.barriers;

@@ -40,9 +40,8 @@ std::vector<Finding> Findings::all() const {
     found.push_back(entry.second);
     found.back().times = entry.first;
   }
-  std::stable_sort(found.begin(), found.end(), [](const Finding& a, const Finding& b) {
-    return a.severity > b.severity;
-  });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   return found;
 }
 

@@ -29,14 +29,15 @@ struct Finding {
   std::string kernel;
   uint32_t workgroup[3];
   int wave;
-  uint64_t offset;           // of the instruction in the code object's text, bytes from the kernel's entry
-  std::string instruction;   // text
-  std::string message;       // one sentence: registers or addresses, the instruction it clashes with
-  int missing;               // wait states; 0 where the rule does not count them
-  uint64_t times;            // how often at this place (all waves and workgroups)
+  uint64_t offset;          // of the instruction in the code object's text, bytes from the kernel's entry
+  std::string instruction;  // text
+  std::string message;      // one sentence: registers or addresses, the instruction it clashes with
+  int missing;              // wait states; 0 where the rule does not count them
+  uint64_t times;           // how often at this place (all waves and workgroups)
 };
 
-// Collects; one entry per rule, severity and instruction address, the first occurrence with all its details. Thread-safe.
+// Collects; one entry per rule, severity and instruction address, the first occurrence with all its details.
+// Thread-safe.
 class Findings {
  public:
   // True the first time: only then the caller needs to make the texts.

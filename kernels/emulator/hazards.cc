@@ -111,14 +111,12 @@ bool Hazards::touches_running(const Effects& effects) const {
 }
 
 void Hazards::find(const Instruction& instruction, const Effects& effects, Breaches& found) const {
-  constexpr uint16_t kAsksRecent = kDpp | kPermlaneSwap | kLaneRead | kUsesM0 | kSetreg | kGetreg;
   if (clock_ < matrix_until_) {
     if (touches_running(effects)) find_matrix(effects, found);
     if (effects.is_load && effects.is_memory()) find_overwritten_operands(effects, found);
   }
   if (clock_ < scalar_until_) find_scalar(effects, found);
-  const bool asks = (effects.traits & kAsksRecent) != 0 || effects.unit == Unit::matrix;
-  if (asks || clock_ < recent_until_) find_recent(instruction, effects, found);
+  if (asks_recent(effects) || clock_ < recent_until_) find_recent(instruction, effects, found);
 }
 
 }  // namespace zyfa::emulator

@@ -51,10 +51,7 @@ class Hazards {
   // The breaches themselves.
   void find(const Instruction& instruction, const Effects& effects, Breaches& found) const;
   // False: nothing in the history can matter to this instruction.
-  bool may_break(const Effects& effects) const {
-    constexpr uint16_t kAsks = kDpp | kPermlaneSwap | kLaneRead | kUsesM0 | kSetreg | kGetreg;
-    return clock_ < pending_until_ || (effects.traits & kAsks) != 0 || effects.unit == Unit::matrix;
-  }
+  bool may_break(const Effects& effects) const { return clock_ < pending_until_ || asks_recent(effects); }
 
  private:
   struct Past {
@@ -75,6 +72,11 @@ class Hazards {
     const Past& operator[](unsigned age) const { return items[(next + N - 1 - age) % N]; }
   };
 
+  // Plain results of the last instructions matter to these.
+  static bool asks_recent(const Effects& effects) {
+    constexpr uint16_t kAsks = kDpp | kPermlaneSwap | kLaneRead | kUsesM0 | kSetreg | kGetreg;
+    return (effects.traits & kAsks) != 0 || effects.unit == Unit::matrix;
+  }
   int between(const Past& past) const { return static_cast<int>(clock_ - past.clock) - 1; }
   // The same, with the waits of matrix instructions for their pipe; `issue` is the busy clock of the one to
   // come.

@@ -13,18 +13,26 @@ namespace zyfa::emulator {
 namespace {
 
 constexpr std::pair<std::string_view, Field> kFields[] = {
-    {"vdst", Field::vdst},     {"sdst", Field::sdst},   {"sdata", Field::sdata},     {"vdata", Field::vdata},
-    {"addr", Field::addr},     {"vaddr", Field::vaddr}, {"data", Field::data},       {"data0", Field::data0},
-    {"data1", Field::data1},   {"sbase", Field::sbase}, {"srsrc", Field::srsrc},     {"soffset", Field::soffset},
-    {"saddr", Field::saddr},   {"ssrc0", Field::ssrc0}, {"ssrc1", Field::ssrc1},     {"src0", Field::src0},
-    {"src1", Field::src1},     {"vsrc1", Field::vsrc1}, {"src2", Field::src2},       {"simm16", Field::simm16},
+    {"vdst", Field::vdst},   {"sdst", Field::sdst},   {"sdata", Field::sdata}, {"vdata", Field::vdata},
+    {"addr", Field::addr},   {"vaddr", Field::vaddr}, {"data", Field::data},   {"data0", Field::data0},
+    {"data1", Field::data1}, {"sbase", Field::sbase}, {"srsrc", Field::srsrc}, {"soffset", Field::soffset},
+    {"saddr", Field::saddr}, {"ssrc0", Field::ssrc0}, {"ssrc1", Field::ssrc1}, {"src0", Field::src0},
+    {"src1", Field::src1},   {"vsrc1", Field::vsrc1}, {"src2", Field::src2},   {"simm16", Field::simm16},
 };
 
 constexpr std::pair<std::string_view, Accepts> kAccepts[] = {
-    {"v", Accepts::vgpr},         {"va", Accepts::any_vgpr},    {"vac", Accepts::any_vgpr_or_constant},
-    {"a", Accepts::agpr},         {"src", Accepts::source},     {"s", Accepts::sgpr},
-    {"ssrc", Accepts::scalar_source}, {"soff", Accepts::smem_offset}, {"imm", Accepts::immediate},
-    {"label", Accepts::label},    {"hwreg", Accepts::hwreg},    {"wait", Accepts::wait},
+    {"v", Accepts::vgpr},
+    {"va", Accepts::any_vgpr},
+    {"vac", Accepts::any_vgpr_or_constant},
+    {"a", Accepts::agpr},
+    {"src", Accepts::source},
+    {"s", Accepts::sgpr},
+    {"ssrc", Accepts::scalar_source},
+    {"soff", Accepts::smem_offset},
+    {"imm", Accepts::immediate},
+    {"label", Accepts::label},
+    {"hwreg", Accepts::hwreg},
+    {"wait", Accepts::wait},
     {"msg", Accepts::message},
 };
 
@@ -50,7 +58,10 @@ void read_type(std::string_view word, OperandSpec& spec) {
   const std::string_view letters = type.substr(0, digits);
   spec.element_bits = 0;
   const int bits = std::atoi(std::string(type.substr(digits)).c_str());
-  spec.kind = letters == "b" ? Kind::bits : letters == "u" ? Kind::unsigned_int : letters == "i" ? Kind::signed_int : Kind::real;
+  spec.kind = letters == "b"   ? Kind::bits
+              : letters == "u" ? Kind::unsigned_int
+              : letters == "i" ? Kind::signed_int
+                               : Kind::real;
   spec.brain = letters == "bf" && bits == 16;
   spec.element_bits = static_cast<uint8_t>(bits <= 128 ? bits : 32);
   spec.bits = static_cast<uint16_t>(bits * spec.elements);
@@ -102,8 +113,9 @@ const OpInfo* find_op(Format format, unsigned opcode) {
 }
 
 const char* format_name(Format format) {
-  constexpr const char* kNames[] = {"SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "SMEM", "VOP1", "VOP2", "VOPC",
-                                    "VOP3", "VOP3SD", "VOP3P", "DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF"};
+  constexpr const char* kNames[] = {"SOP1", "SOP2", "SOPC",   "SOPK",    "SOPP",   "SMEM",
+                                    "VOP1", "VOP2", "VOPC",   "VOP3",    "VOP3SD", "VOP3P",
+                                    "DS",   "FLAT", "GLOBAL", "SCRATCH", "MUBUF",  "MTBUF"};
   return kNames[static_cast<int>(format)];
 }
 

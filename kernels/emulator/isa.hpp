@@ -1,6 +1,6 @@
-// The instruction set as tables: one row per instruction in isa/*.def (opcode numbers and operand types of AMD's CDNA4
-// instruction set), read here into OpInfo. The decoder is their only interpreter of bits; nothing here is shared with
-// the assembly generator.
+// The instruction set as tables: one row per instruction in isa/*.def (opcode numbers and operand types of
+// AMD's CDNA4 instruction set), read here into OpInfo. The decoder is their only interpreter of bits; nothing
+// here is shared with the assembly generator.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,24 @@
 namespace zyfa::emulator {
 
 enum class Format : uint8_t {
-  sop1, sop2, sopc, sopk, sopp, smem, vop1, vop2, vopc, vop3, vop3sd, vop3p, ds, flat, global, scratch, mubuf, mtbuf
+  sop1,
+  sop2,
+  sopc,
+  sopk,
+  sopp,
+  smem,
+  vop1,
+  vop2,
+  vopc,
+  vop3,
+  vop3sd,
+  vop3p,
+  ds,
+  flat,
+  global,
+  scratch,
+  mubuf,
+  mtbuf
 };
 
 // Names are the assembler's, without the suffixes of the encoding (_e32, _e64, _dpp, _sdwa).
@@ -21,25 +38,43 @@ enum class Op : uint16_t {
 
 // Where an operand sits in the encoding.
 enum class Field : uint8_t {
-  vdst, sdst, sdata, vdata, addr, vaddr, data, data0, data1, sbase, srsrc, soffset, saddr, ssrc0, ssrc1, src0, src1,
-  vsrc1, src2, simm16
+  vdst,
+  sdst,
+  sdata,
+  vdata,
+  addr,
+  vaddr,
+  data,
+  data0,
+  data1,
+  sbase,
+  srsrc,
+  soffset,
+  saddr,
+  ssrc0,
+  ssrc1,
+  src0,
+  src1,
+  vsrc1,
+  src2,
+  simm16
 };
 
 // What may stand there.
 enum class Accepts : uint8_t {
-  vgpr,          // v
-  any_vgpr,      // va: architectural or accumulation register
+  vgpr,                  // v
+  any_vgpr,              // va: architectural or accumulation register
   any_vgpr_or_constant,  // vac
-  agpr,          // a
-  source,        // src: VGPR, SGPR or constant
-  sgpr,          // s
-  scalar_source, // ssrc: SGPR or constant
-  smem_offset,   // soff
-  immediate,     // imm
+  agpr,                  // a
+  source,                // src: VGPR, SGPR or constant
+  sgpr,                  // s
+  scalar_source,         // ssrc: SGPR or constant
+  smem_offset,           // soff
+  immediate,             // imm
   label,
   hwreg,
   wait,
-  message,       // msg
+  message,  // msg
 };
 
 enum class Kind : uint8_t { bits, unsigned_int, signed_int, real };  // b, u, i, f and the small floats
@@ -48,10 +83,10 @@ struct OperandSpec {
   Field field;
   Accepts accepts;
   Kind kind;
-  bool brain;             // bf16: inline constants are bf16 values
-  uint8_t element_bits;   // of one element
-  uint8_t elements;       // packed elements
-  uint16_t bits;          // of the whole operand
+  bool brain;            // bf16: inline constants are bf16 values
+  uint8_t element_bits;  // of one element
+  uint8_t elements;      // packed elements
+  uint16_t bits;         // of the whole operand
   uint8_t dwords() const { return static_cast<uint8_t>((bits + 31) / 32); }
 };
 

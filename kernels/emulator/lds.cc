@@ -22,6 +22,12 @@ constexpr uint32_t kEpochs = 1 << 24;
 // Bits 25:2 of an instruction's address; the others are those of the instruction that runs.
 constexpr uint64_t kPlaceMask = (1 << 24) - 1;
 
+// The same wave's earlier operation of the same queue: in order, whatever it was.
+bool in_one_queue(State state, State mine) {
+  constexpr State kSame = State{15} << 32 | kDma | kUndefined | kSplit;
+  return ((state ^ mine) & kSame) == 0;
+}
+
 uint64_t place_of(uint64_t address) { return address >> 2 & kPlaceMask; }
 uint32_t number_of(State state) { return static_cast<uint32_t>(state); }
 int wave_of(State state) { return static_cast<int>(state >> 32 & 15); }
@@ -174,22 +180,36 @@ template <unsigned kDwords>
 void Lds::check_writes(Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes,
                        const uint32_t* at) {
   const State mine = stamp(wave, instruction, access);
-  const Readers own = Readers{1} << wave.index;
+  const Readers relevant = 0xffff & ~(Readers{1} << wave.index);
+  State* const states = state_.data();
+  Readers* const all_readers = readers_.data();
+  const auto suspicious = [&](uint32_t dword) {
+    const State state = states[dword];
+    const Readers readers = all_readers[dword];
+    const bool other_write = ((state & ~kUndefined) != 0) & !in_one_queue(state, mine);
+    const bool read_now = (readers >> kEpochShift == epoch_) & ((readers & relevant) != 0);
+    return other_write | read_now;
+  };
+  bool any = false;
+  each_lane(lanes, [&](int lane) {
+    const uint32_t first = at[lane] / 4;
+    for (unsigned i = 0; i < kDwords; ++i) any |= suspicious(first + i);
+  });
+  if (any) {
+    each_lane(lanes, [&](int lane) {
+      for (uint32_t dword = at[lane] / 4, end = dword + kDwords; dword < end; ++dword) {
+        if (states[dword] & kSplit)
+          check_bytes(wave, instruction, access, dword, 15);
+        else if (suspicious(dword))
+          check_write(wave, instruction, access, states[dword], all_readers[dword], dword);
+      }
+    });
+  }
   each_lane(lanes, [&](int lane) {
     const uint32_t first = at[lane] / 4;
     for (unsigned i = 0; i < kDwords; ++i) {
-      const State state = state_[first + i];
-      const Readers readers = readers_[first + i];
-      if (state & kSplit) {
-        check_bytes(wave, instruction, access, first + i, 15);
-        continue;
-      }
-      const bool read_now =
-          readers >> kEpochShift == epoch_ && (access == LdsAccess::dma || (readers & 0xffff & ~own));
-      if ((state & ~kUndefined) != 0 || read_now)
-        check_write(wave, instruction, access, state, readers, first + i);
-      state_[first + i] = mine;
-      readers_[first + i] = ~Readers{0} << kEpochShift;
+      states[first + i] = mine;
+      all_readers[first + i] = ~Readers{0} << kEpochShift;
     }
   });
 }
@@ -197,17 +217,19 @@ void Lds::check_writes(Wave& wave, const Instruction& instruction, LdsAccess acc
 void Lds::check_bytes(Wave& wave, const Instruction& instruction, LdsAccess access, uint32_t dword,
                       unsigned mask) {
   Bytes& bytes = split(dword);
+  const Readers mine = reader(wave.index, instruction.address);
+  const State written = stamp(wave, instruction, access);
   for (int i = 0; i < 4; ++i) {
     if ((mask >> i & 1) == 0) continue;
     State& state = bytes.state[i];
     Readers& readers = bytes.readers[i];
     if (access == LdsAccess::read) {
       if (state != 0) check_read(wave, instruction, state, dword);
-      const Readers mine = reader(wave.index, instruction.address);
       readers = ((readers ^ mine) >> kEpochShift == 0 ? readers & 0xffff : 0) | mine;
     } else {
-      check_write(wave, instruction, access, state, readers, dword);
-      state = stamp(wave, instruction, access);
+      if (!in_one_queue(state, written) || readers >> kEpochShift == epoch_)
+        check_write(wave, instruction, access, state, readers, dword);
+      state = written;
       readers = ~Readers{0} << kEpochShift;
     }
   }
@@ -231,7 +253,7 @@ void Lds::check_write(Wave& wave, const Instruction& instruction, LdsAccess acce
   if (readers >> kEpochShift == epoch_) {
     const unsigned others = readers & 0xffff & ~(1u << wave.index);
     if (others != 0)
-      report(wave, Rule::lds_race, instruction, dword,
+      report(wave, dma ? Rule::lds_dma_overwrite : Rule::lds_race, instruction, dword,
              format("is overwritten by wave %d although wave %d reads it (last read at %s): no barrier after "
                     "the reader's "
                     "s_waitcnt lgkmcnt",
@@ -249,6 +271,8 @@ void Lds::check_write(Wave& wave, const Instruction& instruction, LdsAccess acce
   } else if ((state & kAtomic) != 0 || access == LdsAccess::atomic) {
     if ((state & kAtomic) == 0 || access != LdsAccess::atomic)
       report_unordered(wave, instruction, "written", state, dword);
+  } else if (dma) {
+    report_unordered(wave, instruction, "written", state, dword, (state & kDma) != 0);
   } else {
     uint32_t before = 0;
     std::memcpy(&before, &data_[4 * size_t{dword}], std::min<size_t>(4, data_.size() - 4 * size_t{dword}));
@@ -320,14 +344,17 @@ void Lds::happens_again(const Record& record, int wave) {
 
 void Lds::report(Wave& wave, Rule rule, const Instruction& instruction, uint32_t dword,
                  const std::string& message) {
-  const uint32_t bit = rule == Rule::undefined_lds ? 1 : rule == Rule::G18 ? 2 : 4;
+  const uint32_t bit = rule == Rule::undefined_lds ? 1
+                       : rule == Rule::G18         ? 2
+                       : rule == Rule::lds_race    ? 4
+                                                   : 8;
   if (reported_ & bit) return;
   reported_ |= bit;
   wave.report(rule, instruction, format("LDS 0x%x %s", 4 * dword, message.c_str()));
 }
 
 void Lds::report_unordered(Wave& wave, const Instruction& instruction, const char* verb, State state,
-                           uint32_t dword) {
+                           uint32_t dword, bool dma_twice) {
   const int writer = wave_of(state);
   const bool dma = state & kDma;
   const bool returned = number_of(state) <= wave.group->waves[static_cast<size_t>(writer)]->counters.done(
@@ -337,7 +364,8 @@ void Lds::report_unordered(Wave& wave, const Instruction& instruction, const cha
                         : returned     ? "no barrier between them"
                         : dma          ? "no s_waitcnt vmcnt of the writer covers it"
                                        : "no s_waitcnt and barrier between them";
-  report(wave, dma && verb[0] == 'r' ? Rule::G18 : Rule::lds_race, instruction, dword,
+  const Rule rule = dma_twice ? Rule::lds_dma_overwrite : dma && verb[0] == 'r' ? Rule::G18 : Rule::lds_race;
+  report(wave, rule, instruction, dword,
          format("is %s by wave %d; wave %d wrote it by %s at %s: %s", verb, wave.index, writer,
                 dma               ? "LDS-DMA"
                 : state & kAtomic ? "an atomic"

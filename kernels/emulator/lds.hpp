@@ -84,7 +84,7 @@ class Lds {
   void report(Wave& wave, Rule rule, const Instruction& instruction, uint32_t dword,
               const std::string& message);
   void report_unordered(Wave& wave, const Instruction& instruction, const char* verb, State state,
-                        uint32_t dword);
+                        uint32_t dword, bool dma_twice = false);
   void report_double_writes(Wave& wave, const Instruction& instruction);
 
   std::vector<uint8_t> data_;

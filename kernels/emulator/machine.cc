@@ -14,13 +14,19 @@
 namespace zyfa::emulator {
 namespace {
 
-// Instructions a wave runs before the next one has its turn: short enough that waves spinning on each other advance.
-constexpr int kTurn = 2048;
+// Instructions a wave runs before the next one has its turn. In the natural order the waves keep step, as on
+// the chip; shuffled orders let one wave run ahead of the others as far as barriers allow.
+constexpr int kStep = 8, kLongTurn = 2048;
 constexpr uint32_t kLdsBytes = 163840, kMaxGrid = 0x7fffffff;
 
 enum Property : uint16_t {  // kernel_code_properties of the descriptor
-  kPrivateSegmentBuffer = 1, kDispatchPointer = 2, kQueuePointer = 4, kKernargPointer = 8, kDispatchId = 16,
-  kFlatScratchInit = 32, kPrivateSegmentSize = 64
+  kPrivateSegmentBuffer = 1,
+  kDispatchPointer = 2,
+  kQueuePointer = 4,
+  kKernargPointer = 8,
+  kDispatchId = 16,
+  kFlatScratchInit = 32,
+  kPrivateSegmentSize = 64
 };
 
 void put(std::vector<uint8_t>& bytes, uint32_t at, uint32_t size, uint64_t value) {
@@ -28,7 +34,8 @@ void put(std::vector<uint8_t>& bytes, uint32_t at, uint32_t size, uint64_t value
 }
 
 // Arguments that the compiler adds behind the kernel's own; of those not listed zero is the meaning.
-void fill_hidden_arguments(const Kernel& kernel, const LaunchRequest& request, std::vector<uint8_t>& kernarg) {
+void fill_hidden_arguments(const Kernel& kernel, const LaunchRequest& request,
+                           std::vector<uint8_t>& kernarg) {
   for (const KernelArgument& argument : kernel.arguments) {
     const std::string& kind = argument.value_kind;
     if (kind.rfind("hidden_", 0) != 0) continue;
@@ -36,7 +43,8 @@ void fill_hidden_arguments(const Kernel& kernel, const LaunchRequest& request, s
     uint64_t value = 0;
     if (kind.rfind("hidden_block_count_", 0) == 0) value = request.grid[axis];
     if (kind.rfind("hidden_group_size_", 0) == 0) value = request.block[axis];
-    if (kind == "hidden_grid_dims") value = request.grid[2] * request.block[2] > 1 ? 3 : request.grid[1] * request.block[1] > 1 ? 2 : 1;
+    if (kind == "hidden_grid_dims")
+      value = request.grid[2] * request.block[2] > 1 ? 3 : request.grid[1] * request.block[1] > 1 ? 2 : 1;
     if (kind == "hidden_dynamic_lds_size") value = request.dynamic_lds;
     put(kernarg, argument.offset, argument.size, value);
   }
@@ -53,9 +61,12 @@ void check_request(const Kernel& kernel, const LaunchRequest& request) {
   const char* name = kernel.name.c_str();
   uint64_t threads = 1;
   for (int axis = 0; axis < 3; ++axis) {
-    if (request.grid[axis] == 0 || request.grid[axis] > kMaxGrid || request.block[axis] == 0 || request.block[axis] > 1024)
-      throw LaunchError(format("launch of '%s': grid and block sizes must be positive (block at most 1024), got grid[%d]=%u block[%d]=%u",
-                               name, axis, request.grid[axis], axis, request.block[axis]));
+    if (request.grid[axis] == 0 || request.grid[axis] > kMaxGrid || request.block[axis] == 0 ||
+        request.block[axis] > 1024)
+      throw LaunchError(
+          format("launch of '%s': grid and block sizes must be positive (block at most 1024), got "
+                 "grid[%d]=%u block[%d]=%u",
+                 name, axis, request.grid[axis], axis, request.block[axis]));
     threads *= request.block[axis];
   }
   if (threads > kernel.max_workgroup)
@@ -65,16 +76,20 @@ void check_request(const Kernel& kernel, const LaunchRequest& request) {
     throw LaunchError(format("launch of '%s': %u + %u bytes of LDS, the limit is %u", name, kernel.lds_bytes,
                              request.dynamic_lds, kLdsBytes));
   if (const uint32_t needed = explicit_bytes(kernel); request.kernarg.size() < needed)
-    throw LaunchError(format("launch of '%s': %zu bytes of arguments, the kernel takes %u", name, request.kernarg.size(), needed));
+    throw LaunchError(format("launch of '%s': %zu bytes of arguments, the kernel takes %u", name,
+                             request.kernarg.size(), needed));
 }
 
-void write_initial_sgprs(Wave& wave, const Kernel& kernel, const PreparedLaunch& launch, const Workgroup& group, uint64_t packet) {
+void write_initial_sgprs(Wave& wave, const Kernel& kernel, const PreparedLaunch& launch,
+                         const Workgroup& group, uint64_t packet) {
   unsigned next = 0;
   const auto push = [&](uint32_t value) {
     if (next < kFlatScratch) wave.sgpr[next] = value, wave.sgpr_defined[next] = 1;
     ++next;
   };
-  const auto push64 = [&](uint64_t value) { push(static_cast<uint32_t>(value)), push(static_cast<uint32_t>(value >> 32)); };
+  const auto push64 = [&](uint64_t value) {
+    push(static_cast<uint32_t>(value)), push(static_cast<uint32_t>(value >> 32));
+  };
   if (kernel.properties & kPrivateSegmentBuffer) push64(0), push64(0);
   if (kernel.properties & kDispatchPointer) push64(packet);
   if (kernel.properties & kQueuePointer) push64(0);
@@ -85,7 +100,10 @@ void write_initial_sgprs(Wave& wave, const Kernel& kernel, const PreparedLaunch&
   const unsigned preload = kernel.preload & 127, preload_at = kernel.preload >> 7;
   for (unsigned i = 0; i < preload; ++i) {
     uint32_t value;
-    std::memcpy(&value, launch.shared.memory->at(launch.kernarg_address + 4 * (preload_at + i), 4, false, "kernarg preload"), 4);
+    std::memcpy(
+        &value,
+        launch.shared.memory->at(launch.kernarg_address + 4 * (preload_at + i), 4, false, "kernarg preload"),
+        4);
     push(value);
   }
   for (int axis = 0; axis < 3; ++axis)
@@ -104,15 +122,16 @@ void write_work_item_ids(Wave& wave, const uint32_t block[3]) {
 
 std::string place_of(const Wave& wave, uint64_t pc) {
   const Workgroup& group = *wave.group;
-  return format("kernel '%s', workgroup (%u,%u,%u), wave %d, +0x%llx", group.launch->kernel.c_str(), group.id[0],
-                group.id[1], group.id[2], wave.index, static_cast<unsigned long long>(pc - group.launch->entry));
+  return format("kernel '%s', workgroup (%u,%u,%u), wave %d, +0x%llx", group.launch->kernel.c_str(),
+                group.id[0], group.id[1], group.id[2], wave.index,
+                static_cast<unsigned long long>(pc - group.launch->entry));
 }
 
 // Runs the wave until it ends, waits at a barrier or its turn is over.
-void run_turn(Wave& wave) {
+void run_turn(Wave& wave, int turn) {
   const Program& program = *wave.group->launch->program;
   const uint64_t limit = wave.group->launch->options.max_instructions;
-  for (int i = 0; i < kTurn && wave.status == WaveStatus::running; ++i) {
+  for (int i = 0; i < turn && wave.status == WaveStatus::running; ++i) {
     const uint64_t pc = wave.pc;
     const Step* next = nullptr;
     try {
@@ -137,20 +156,24 @@ LaunchError located(const Wave& wave, uint64_t pc, const Instruction* instructio
 void run_group(Workgroup& group, std::mt19937_64* shuffle) {
   std::vector<Wave*> order;
   for (auto& wave : group.waves) order.push_back(wave.get());
+  const int turn = shuffle != nullptr ? kLongTurn : kStep;
   for (;;) {
     if (shuffle) std::shuffle(order.begin(), order.end(), *shuffle);
     bool ran = false;
     for (Wave* wave : order)
-      if (wave->status == WaveStatus::running) run_turn(*wave), ran = true;
+      if (wave->status == WaveStatus::running) run_turn(*wave, turn), ran = true;
     if (ran) continue;
-    if (std::all_of(order.begin(), order.end(), [](Wave* w) { return w->status == WaveStatus::ended; })) return;
+    if (std::all_of(order.begin(), order.end(), [](Wave* w) { return w->status == WaveStatus::ended; }))
+      return;
     if (release_barrier(group)) continue;
-    const auto stuck = std::find_if(order.begin(), order.end(), [](Wave* w) { return w->status != WaveStatus::ended; });
+    const auto stuck =
+        std::find_if(order.begin(), order.end(), [](Wave* w) { return w->status != WaveStatus::ended; });
     throw located(**stuck, (*stuck)->pc, nullptr, "deadlock: no wave of the workgroup can go on");
   }
 }
 
-// ---- modules ------------------------------------------------------------------------------------------------------------
+// ---- modules
+// ------------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<LoadedModule> load(CodeObject object, Memory& memory) {
   auto module = std::make_unique<LoadedModule>();
@@ -174,9 +197,11 @@ void unload(LoadedModule& module, Memory& memory) {
   memory.free(module.load_address);
 }
 
-// ---- launch -------------------------------------------------------------------------------------------------------------
+// ---- launch
+// -------------------------------------------------------------------------------------------------------------
 
-PreparedLaunch::PreparedLaunch(LoadedModule& module, Memory& memory, const LaunchRequest& request) : memory_(memory) {
+PreparedLaunch::PreparedLaunch(LoadedModule& module, Memory& memory, const LaunchRequest& request)
+    : memory_(memory) {
   kernel = &module.object.kernel(request.kernel);
   check_request(*kernel, request);
   shared.memory = &memory;
@@ -196,8 +221,10 @@ PreparedLaunch::PreparedLaunch(LoadedModule& module, Memory& memory, const Launc
   std::vector<uint8_t> kernarg = request.kernarg;
   kernarg.resize(std::max<size_t>(kernarg.size(), kernel->kernarg_bytes));
   fill_hidden_arguments(*kernel, request, kernarg);
-  kernarg_address = memory.allocate(std::max<size_t>(kernarg.size(), 4), "kernel arguments");
-  std::copy(kernarg.begin(), kernarg.end(), memory.at(kernarg_address, kernarg.size(), true, "kernel arguments"));
+  // Whole 8-byte units: clang reads three dwords at a multiple of 8 as four.
+  kernarg_address = memory.allocate(std::max<size_t>((kernarg.size() + 7) / 8 * 8, 8), "kernel arguments");
+  std::copy(kernarg.begin(), kernarg.end(),
+            memory.at(kernarg_address, kernarg.size(), true, "kernel arguments"));
   if (kernel->properties & kDispatchPointer) {
     std::vector<uint8_t> packet(64);
     for (int axis = 0; axis < 3; ++axis) {
@@ -208,7 +235,8 @@ PreparedLaunch::PreparedLaunch(LoadedModule& module, Memory& memory, const Launc
     put(packet, 28, 4, lds_bytes);
     put(packet, 40, 8, kernarg_address);
     packet_address_ = memory.allocate(packet.size(), "dispatch packet");
-    std::copy(packet.begin(), packet.end(), memory.at(packet_address_, packet.size(), true, "dispatch packet"));
+    std::copy(packet.begin(), packet.end(),
+              memory.at(packet_address_, packet.size(), true, "dispatch packet"));
   }
 }
 
@@ -236,8 +264,8 @@ void PreparedLaunch::start(Workgroup& group, uint64_t number) {
     wave.group = &group;
     wave.index = static_cast<int>(index);
     wave.pc = shared.entry;
-    wave.mode.bits = (kernel->rsrc1 >> 12 & 0xff) | (kernel->rsrc1 >> 21 & 1) << 8 | (kernel->rsrc1 >> 23 & 1) << 9 |
-                     (kernel->rsrc1 >> 26 & 1) << 23;
+    wave.mode.bits = (kernel->rsrc1 >> 12 & 0xff) | (kernel->rsrc1 >> 21 & 1) << 8 |
+                     (kernel->rsrc1 >> 23 & 1) << 9 | (kernel->rsrc1 >> 26 & 1) << 23;
     const uint32_t lanes = std::min<uint32_t>(kLanes, items - index * kLanes);
     wave.set_sgpr64(kExec, lanes == kLanes ? ~uint64_t{0} : (uint64_t{1} << lanes) - 1);
     wave.sgpr_defined[kExec] = wave.sgpr_defined[kExec + 1] = 1;
@@ -285,7 +313,8 @@ LaunchSummary launch(LoadedModule& module, Memory& memory, const LaunchRequest& 
   return {prepared.findings.all(), instructions, order.size()};
 }
 
-// ---- one instruction ------------------------------------------------------------------------------------------------------
+// ---- one instruction
+// ------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -333,7 +362,8 @@ namespace {
 void check_divergence(Workgroup& group) {
   const Wave* ended = nullptr;
   for (const auto& wave : group.waves)
-    if (wave->status == WaveStatus::ended && (ended == nullptr || wave->barriers < ended->barriers)) ended = wave.get();
+    if (wave->status == WaveStatus::ended && (ended == nullptr || wave->barriers < ended->barriers))
+      ended = wave.get();
   if (ended == nullptr) return;
   for (const auto& wave : group.waves) {
     if (wave->status != WaveStatus::at_barrier || wave->barriers <= ended->barriers) continue;

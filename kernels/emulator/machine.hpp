@@ -20,16 +20,16 @@ void unload(LoadedModule& module, Memory& memory);
 
 struct LaunchRequest {
   std::string kernel;
-  uint32_t grid[3] = {1, 1, 1};      // workgroups
-  uint32_t block[3] = {1, 1, 1};     // work-items
-  std::vector<uint8_t> kernarg;      // explicit arguments; hidden ones are filled in
+  uint32_t grid[3] = {1, 1, 1};   // workgroups
+  uint32_t block[3] = {1, 1, 1};  // work-items
+  std::vector<uint8_t> kernarg;   // explicit arguments; hidden ones are filled in
   uint32_t dynamic_lds = 0;
   Options options;
 };
 
 struct LaunchSummary {
   std::vector<Finding> findings;
-  uint64_t instructions = 0;         // executed by all waves
+  uint64_t instructions = 0;  // executed by all waves
   uint64_t workgroups = 0;
 };
 

@@ -7,144 +7,21 @@
 #include <cmath>
 #include <cstring>
 
+#include "matrix_unpack.hpp"
 #include "rounding.hpp"
-
-#define ZYFA_INLINE inline __attribute__((always_inline))
 
 namespace zyfa::emulator {
 namespace {
 
-constexpr int kMaxElements = 32;
+// ---- operands ------------------------------------------------------------------------------------------
 
-using Elements = double[kMaxElements][kLanes];
-
-// ---- registers to doubles
-// -----------------------------------------------------------------------------------------
-
-template <int kBits>
-ZYFA_INLINE void look_up(ElementFormat format, const uint32_t* const* registers, int count, Elements& out) {
-  const double* table = value_table(format).data();
-  for (int e = 0; e < count; ++e) {
-    const int bit = e * kBits, shift = bit % 32;
-    const uint32_t* low = registers[bit / 32];
-    const uint32_t* high = registers[(bit + kBits - 1) / 32];  // the same but where an element straddles two
-    for (int l = 0; l < kLanes; ++l) {
-      const uint64_t both = low[l] | static_cast<uint64_t>(high[l]) << 32;
-      out[e][l] = table[both >> shift & ((1u << kBits) - 1)];
-    }
-  }
-}
-
-// Half precision from the low 16 bits.
-ZYFA_INLINE double half_to_double(uint32_t half) {
-  const uint32_t magnitude = half & 0x7fff;
-  // Normal: the exponent moves from bias 15 to 127. Denormal: 0.5 with the mantissa in its low bits, minus
-  // 0.5.
-  const uint32_t normal = (magnitude << 13) + (magnitude >= 0x7c00 ? 0x70000000u : 0x38000000u);
-  const uint32_t denormal = magnitude + 0x3f000000u;
-  float n, d;
-  std::memcpy(&n, &normal, 4);
-  std::memcpy(&d, &denormal, 4);
-  float value = magnitude < 0x400 ? d - 0.5f : n;
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  bits |= half << 16 & 0x80000000;
-  std::memcpy(&value, &bits, 4);
-  return value;
-}
-
-ZYFA_INLINE void unpack_f16(const uint32_t* const* registers, int count, Elements& out) {
-  for (int e = 0; e < count; ++e) {
-    const uint32_t* in = registers[e / 2];
-    const int shift = e % 2 * 16;
-    for (int l = 0; l < kLanes; ++l) out[e][l] = half_to_double(in[l] >> shift & 0xffff);
-  }
-}
-
-// E5M2 is the upper half of half precision.
-ZYFA_INLINE void unpack_bf8(const uint32_t* const* registers, int count, Elements& out) {
-  for (int e = 0; e < count; ++e) {
-    const uint32_t* in = registers[e / 4];
-    const int shift = e % 4 * 8;
-    for (int l = 0; l < kLanes; ++l) out[e][l] = half_to_double((in[l] >> shift & 0xff) << 8);
-  }
-}
-
-// E4M3: as half precision, from bias 7; denormals by way of 2^14, whose lowest bit is 2^-9.
-ZYFA_INLINE void unpack_fp8(const uint32_t* const* registers, int count, Elements& out) {
-  for (int e = 0; e < count; ++e) {
-    const uint32_t* in = registers[e / 4];
-    const int shift = e % 4 * 8;
-    for (int l = 0; l < kLanes; ++l) {
-      const uint32_t byte = in[l] >> shift & 0xff, magnitude = byte & 0x7f;
-      const uint32_t normal = magnitude == 0x7f ? 0x7fc00000u : (magnitude << 20) + 0x3c000000u;
-      const uint32_t denormal = magnitude + 0x46800000u;
-      float n, d;
-      std::memcpy(&n, &normal, 4);
-      std::memcpy(&d, &denormal, 4);
-      float value = magnitude < 8 ? d - 16384.0f : n;
-      uint32_t bits;
-      std::memcpy(&bits, &value, 4);
-      bits |= byte << 24 & 0x80000000;
-      std::memcpy(&value, &bits, 4);
-      out[e][l] = value;
-    }
-  }
-}
-
-ZYFA_INLINE void unpack_bf16(const uint32_t* const* registers, int count, Elements& out) {
-  for (int e = 0; e < count; ++e)
-    for (int l = 0; l < kLanes; ++l) {
-      const uint32_t bits = registers[e / 2][l] >> (e % 2 * 16) << 16;
-      float value;
-      std::memcpy(&value, &bits, 4);
-      out[e][l] = value;
-    }
-}
-
-ZYFA_INLINE void unpack(ElementFormat format, const uint32_t* const* registers, int count, Elements& out) {
-  switch (format) {
-    case ElementFormat::fp8:
-      return unpack_fp8(registers, count, out);
-    case ElementFormat::bf8:
-      return unpack_bf8(registers, count, out);
-    case ElementFormat::fp6:
-    case ElementFormat::bf6:
-      return look_up<6>(format, registers, count, out);
-    case ElementFormat::fp4:
-      return look_up<4>(format, registers, count, out);
-    case ElementFormat::f16:
-      return unpack_f16(registers, count, out);
-    case ElementFormat::bf16:
-      return unpack_bf16(registers, count, out);
-    case ElementFormat::i8:
-      for (int e = 0; e < count; ++e)
-        for (int l = 0; l < kLanes; ++l)
-          out[e][l] = static_cast<int32_t>(registers[e / 4][l] << (24 - e % 4 * 8)) >> 24;
-      return;
-    case ElementFormat::f32:
-      for (int l = 0; l < kLanes; ++l) {
-        float value;
-        std::memcpy(&value, &registers[0][l], 4);
-        out[0][l] = value;
-      }
-      return;
-    case ElementFormat::f64:
-      for (int l = 0; l < kLanes; ++l) {
-        const uint64_t bits = registers[0][l] | static_cast<uint64_t>(registers[1][l]) << 32;
-        std::memcpy(&out[0][l], &bits, 8);
-      }
-      return;
-  }
-}
-
-struct Operand {
+struct Unpacked {
   Elements values;
   int count = 0, run = 0;
 };
 
 template <int kSize>
-ZYFA_INLINE void apply_scale(const MatrixShape& shape, const double* scale, Operand& operand) {
+ZYFA_INLINE void apply_scale(const MatrixShape& shape, const double* scale, Unpacked& operand) {
   for (int k = 0; k < shape.k; ++k) {
     const Slot slot = input_slot(shape, operand.count, operand.run, 0, k);
     double* values = operand.values[slot.element] + slot.lane;
@@ -155,7 +32,7 @@ ZYFA_INLINE void apply_scale(const MatrixShape& shape, const double* scale, Oper
 
 ZYFA_INLINE void read_operand(const MatrixShape& shape, ElementFormat format,
                               const uint32_t* const* registers, int count, int run, const double* scale,
-                              Operand& out) {
+                              Unpacked& out) {
   out.count = count;
   out.run = run;
   unpack(format, registers, count, out.values);
@@ -166,8 +43,7 @@ ZYFA_INLINE void read_operand(const MatrixShape& shape, ElementFormat format,
     apply_scale<16>(shape, scale, out);
 }
 
-// ---- how large, how fine
-// --------------------------------------------------------------------------------------------
+// ---- how large, how fine -------------------------------------------------------------------------------
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNothing = -10000;  // range of zeros alone: with them every sum is exact
@@ -204,8 +80,7 @@ ZYFA_INLINE void measure(const double* const* vectors, int count, int mantissa_b
   }
 }
 
-// ---- the dot products
-// -------------------------------------------------------------------------------------------------
+// ---- the dot products ----------------------------------------------------------------------------------
 
 template <int W>
 struct Pack {
@@ -262,8 +137,7 @@ ZYFA_INLINE void dot(const MatrixBlock& block, double (*out)[kMaxRows]) {
   dot_dense<kWidth, kVectors, kSize>(block, out);
 }
 
-// ---- rounding
-// -------------------------------------------------------------------------------------------------------
+// ---- rounding ------------------------------------------------------------------------------------------
 
 struct Doubt {
   bool possible = false;  // sums may be inexact; else the rest has no meaning
@@ -304,6 +178,52 @@ ZYFA_INLINE void round_row(const MatrixBlock& block, const Doubt& doubt, int i, 
     if (unsure[j] > 0) d[j] = exact_element(block, i, j, addend[j], saturate);
 }
 
+// ---- the other orders of summation -----------------------------------------------------------------------
+
+// Numbers that are floats, kept as doubles.
+template <int kSize>
+ZYFA_INLINE void round_to_float(double* values, bool saturate) {
+  if (saturate)
+    for (int j = 0; j < kSize; ++j) values[j] = to_float(values[j], true);
+  else
+    for (int j = 0; j < kSize; ++j) values[j] = static_cast<float>(values[j]);
+}
+
+template <int kSize>
+ZYFA_INLINE void sequential_row(const MatrixBlock& block, int i, const float* c, float* d, bool saturate) {
+  double sum[kSize];
+  for (int j = 0; j < kSize; ++j) sum[j] = c[j];
+  for (int t = 0; t < block.terms; ++t) {
+    const double a = block.a[t][i];
+    const double* b = block.b[block.row(t, i)];
+    for (int j = 0; j < kSize; ++j) sum[j] = add_to_odd(a * b[j], sum[j]);
+    round_to_float<kSize>(sum, saturate);
+  }
+  for (int j = 0; j < kSize; ++j) d[j] = static_cast<float>(sum[j]);
+}
+
+template <int kSize>
+ZYFA_INLINE void pairwise_row(const MatrixBlock& block, int i, const float* c, float* d, bool saturate) {
+  double tree[kMaxTerms][kSize];
+  for (int t = 0; t < block.terms; ++t) {
+    const double a = block.a[t][i];
+    const double* b = block.b[block.row(t, i)];
+    for (int j = 0; j < kSize; ++j) tree[t][j] = a * b[j];
+    round_to_float<kSize>(tree[t], saturate);
+  }
+  // Two floats added in double and rounded to float: as if rounded once (53 bits are more than 2 * 24 + 1).
+  for (int width = block.terms; width > 1; width /= 2)
+    for (int t = 0; t < width / 2; ++t) {
+      for (int j = 0; j < kSize; ++j) tree[t][j] = tree[2 * t][j] + tree[2 * t + 1][j];
+      round_to_float<kSize>(tree[t], saturate);
+    }
+  for (int j = 0; j < kSize; ++j) tree[0][j] += c[j];
+  round_to_float<kSize>(tree[0], saturate);
+  for (int j = 0; j < kSize; ++j) d[j] = static_cast<float>(tree[0][j]);
+}
+
+// ---- which sums are exact --------------------------------------------------------------------------------
+
 ZYFA_INLINE int bits_of(int n) { return n <= 1 ? 0 : 32 - __builtin_clz(static_cast<uint32_t>(n - 1)); }
 
 // How far the exponents of one row's (column's) scales lie apart at most. NaN does not count: its row is all
@@ -337,10 +257,9 @@ ZYFA_INLINE void find_doubt(const MatrixJob& job, const MatrixBlock& block, Doub
   measure<kSize>(block.b, job.shape->k, b.mantissa_bits, doubt.b);
 }
 
-// ---- one instruction
-// ----------------------------------------------------------------------------------------------------
+// ---- one instruction -----------------------------------------------------------------------------------
 
-ZYFA_INLINE void place(const MatrixJob& job, const Operand& a, const Operand& b, int number,
+ZYFA_INLINE void place(const MatrixJob& job, const Unpacked& a, const Unpacked& b, int number,
                        MatrixBlock& block) {
   const MatrixShape& shape = *job.shape;
   block.size = shape.m;
@@ -399,9 +318,9 @@ ZYFA_INLINE void multiply_block(const MatrixJob& job, const MatrixBlock& block, 
     if (exact)
       round_row<kSize>(block, doubt, i, sums[i], c, d, job.saturate);
     else if (job.accumulation == Accumulation::sequential)
-      sequential_row(block, i, c, d, job.saturate);
+      sequential_row<kSize>(block, i, c, d, job.saturate);
     else
-      pairwise_row(block, i, c, d, job.saturate);
+      pairwise_row<kSize>(block, i, c, d, job.saturate);
     for (int j = 0; j < kSize; ++j) d[j] = d[j] == d[j] ? d[j] : std::numeric_limits<float>::quiet_NaN();
     std::memcpy(result, d, sizeof(float) * kSize);
   }
@@ -424,14 +343,14 @@ void multiply_f64(const MatrixJob& job, const MatrixBlock& block, int number, Ou
   }
 }
 
-ZYFA_INLINE void negate(Operand& operand) {
+ZYFA_INLINE void negate(Unpacked& operand) {
   for (int l = 0; l < kLanes; ++l) operand.values[0][l] = -operand.values[0][l];
 }
 
 template <int W>
 ZYFA_INLINE void multiply_with(const MatrixJob& job) {
   const MatrixShape& shape = *job.shape;
-  alignas(64) Operand a, b;
+  alignas(64) Unpacked a, b;
   const int run_a = info(job.a_format).bits < 8 ? 0 : shape.sparse ? shape.run / 2 : shape.run;
   const int run_b = info(job.b_format).bits < 8 ? 0 : shape.run;
   read_operand(shape, job.a_format, job.a, shape.elements_a(), run_a, job.a_scale, a);
@@ -456,8 +375,7 @@ ZYFA_INLINE void multiply_with(const MatrixJob& job) {
   for (int r = 0; r < registers; ++r) std::memcpy(job.d[r], out.registers[r], sizeof out.registers[r]);
 }
 
-// ---- the best instruction set of this processor
-// ---------------------------------------------------------------------------
+// ---- the best instruction set of this processor --------------------------------------------------------
 
 using Multiply = void (*)(const MatrixJob&);
 

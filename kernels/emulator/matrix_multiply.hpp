@@ -41,11 +41,9 @@ struct MatrixBlock {
   int row(int t, int i) const { return sparse ? rows[t][i] : t; }
 };
 
-// The row i of D in the orders of Accumulation (f32: products are exact in double). c and d are `size`
-// numbers.
-void sequential_row(const MatrixBlock& block, int i, const float* c, float* d, bool saturate);
-void pairwise_row(const MatrixBlock& block, int i, const float* c, float* d, bool saturate);
+// D[i][j] with one rounding (f32: every product is exact in double).
 float exact_element(const MatrixBlock& block, int i, int j, float c, bool saturate);
+// D[i][j] of doubles in any of the orders.
 double f64_element(const MatrixBlock& block, int i, int j, double c, Accumulation accumulation,
                    bool saturate);
 

@@ -66,24 +66,43 @@ struct Reader {
     if (tag < 0xc0) return text(tag & 31);
     if (tag >= 0xe0) return number(static_cast<int8_t>(tag));
     switch (tag) {
-      case 0xc0: return MsgValue();
-      case 0xc2: case 0xc3: return number(tag & 1, MsgValue::Type::boolean);
-      case 0xcc: return number(static_cast<int64_t>(take(1)));
-      case 0xcd: return number(static_cast<int64_t>(take(2)));
-      case 0xce: return number(static_cast<int64_t>(take(4)));
-      case 0xcf: return number(static_cast<int64_t>(take(8)));
-      case 0xd0: return number(static_cast<int8_t>(take(1)));
-      case 0xd1: return number(static_cast<int16_t>(take(2)));
-      case 0xd2: return number(static_cast<int32_t>(take(4)));
-      case 0xd3: return number(static_cast<int64_t>(take(8)));
-      case 0xd9: return text(take(1));
-      case 0xda: return text(take(2));
-      case 0xdb: return text(take(4));
-      case 0xdc: return array(take(2), depth);
-      case 0xdd: return array(take(4), depth);
-      case 0xde: return map(take(2), depth);
-      case 0xdf: return map(take(4), depth);
-      default: throw CodeObjectError(format("code object metadata: MessagePack tag 0x%02x is not expected", tag));
+      case 0xc0:
+        return MsgValue();
+      case 0xc2:
+      case 0xc3:
+        return number(tag & 1, MsgValue::Type::boolean);
+      case 0xcc:
+        return number(static_cast<int64_t>(take(1)));
+      case 0xcd:
+        return number(static_cast<int64_t>(take(2)));
+      case 0xce:
+        return number(static_cast<int64_t>(take(4)));
+      case 0xcf:
+        return number(static_cast<int64_t>(take(8)));
+      case 0xd0:
+        return number(static_cast<int8_t>(take(1)));
+      case 0xd1:
+        return number(static_cast<int16_t>(take(2)));
+      case 0xd2:
+        return number(static_cast<int32_t>(take(4)));
+      case 0xd3:
+        return number(static_cast<int64_t>(take(8)));
+      case 0xd9:
+        return text(take(1));
+      case 0xda:
+        return text(take(2));
+      case 0xdb:
+        return text(take(4));
+      case 0xdc:
+        return array(take(2), depth);
+      case 0xdd:
+        return array(take(4), depth);
+      case 0xde:
+        return map(take(2), depth);
+      case 0xdf:
+        return map(take(4), depth);
+      default:
+        throw CodeObjectError(format("code object metadata: MessagePack tag 0x%02x is not expected", tag));
     }
   }
 };

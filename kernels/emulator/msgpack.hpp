@@ -13,8 +13,8 @@ struct MsgValue {
   enum class Type : uint8_t { nil, boolean, integer, text, array, map } type = Type::nil;
   int64_t integer = 0;
   std::string text;
-  std::vector<MsgValue> items;                             // of arrays
-  std::vector<std::pair<MsgValue, MsgValue>> entries;      // of maps
+  std::vector<MsgValue> items;                         // of arrays
+  std::vector<std::pair<MsgValue, MsgValue>> entries;  // of maps
 
   // Value of a text key in a map, or nullptr.
   const MsgValue* get(const char* key) const;

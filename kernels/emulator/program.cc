@@ -27,8 +27,8 @@ const Step& Program::at(uint64_t address) const {
   const uint64_t slot = (address - begin_) / 4;
   if (address < begin_ || slot >= steps_.size() || address % 4 != 0)
     throw LaunchError(format("pc 0x%llx is outside the code (0x%llx..0x%llx) or not a multiple of 4",
-                             static_cast<unsigned long long>(address), static_cast<unsigned long long>(begin_),
-                             static_cast<unsigned long long>(end_)));
+                             static_cast<unsigned long long>(address),
+                             static_cast<unsigned long long>(begin_), static_cast<unsigned long long>(end_)));
   if (const Step* step = steps_[slot].load(std::memory_order_acquire)) return *step;
   return decode_at(address);
 }
@@ -45,7 +45,8 @@ const Step& Program::decode_at(uint64_t address) const {
   } catch (const DecodeError& error) {
     uint32_t dword;
     std::memcpy(&dword, bytes, 4);
-    throw LaunchError(format("%s: dword 0x%08x is no gfx950 instruction: %s", place.c_str(), dword, error.what()));
+    throw LaunchError(
+        format("%s: dword 0x%08x is no gfx950 instruction: %s", place.c_str(), dword, error.what()));
   }
   made->effects = effects_of(made->instruction);
   for (const auto find : {scalar_handler, vector_handler, matrix_handler, memory_handler})

@@ -23,7 +23,8 @@ class Program {
   Program(const CodeObject& object, const Memory& memory, uint64_t load_address);
   ~Program();
 
-  // Throws LaunchError: outside the code, undecodable bytes (address, dword, nearest symbol), not implemented.
+  // Throws LaunchError: outside the code, undecodable bytes (address, dword, nearest symbol), not
+  // implemented.
   const Step& at(uint64_t address) const;
 
  private:

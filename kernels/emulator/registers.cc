@@ -36,17 +36,25 @@ std::string place(const Wave& wave, uint64_t address) {
   return format("+0x%llx", static_cast<unsigned long long>(address - wave.group->launch->entry));
 }
 
+bool in_use(const Wave& wave, unsigned reg) {
+  return wave.vgpr_defined[reg] != 0 || wave.counters.vgpr_pending(reg) != 0;
+}
+
+// One file holds both kinds, accumulation registers from accum_offset on. v[accum_offset] and higher are the same
+// registers by another name (AMD's BF16 attention kernels use them so, with no accumulation register in sight); a kernel
+// that uses both names of one register would need them to share a value, which the emulator does not do.
 void check_allocated(const Wave& wave, unsigned reg) {
   const Launch& launch = *wave.group->launch;
   const bool accumulation = reg >= kAgpr;
-  const unsigned limit = !accumulation                        ? launch.accum_offset
-                         : launch.vgprs > launch.accum_offset ? launch.vgprs - launch.accum_offset
-                                                              : 0;
-  if ((accumulation ? reg - kAgpr : reg) >= limit)
-    throw LaunchError(
-        format("%s is beyond the kernel's allocation of %u %s registers (%u in all, accum_offset %u)",
-               vgpr_name(reg).c_str(), limit, accumulation ? "accumulation" : "vector", launch.vgprs,
-               launch.accum_offset));
+  const unsigned number = accumulation ? reg - kAgpr + launch.accum_offset : reg;
+  if (number >= launch.vgprs)
+    throw LaunchError(format("%s is beyond the kernel's allocation of %u vector registers (accum_offset %u)",
+                             vgpr_name(reg).c_str(), launch.vgprs, launch.accum_offset));
+  if (number < launch.accum_offset || number >= kAgpr) return;
+  const unsigned other = accumulation ? number : kAgpr + reg - launch.accum_offset;
+  if (in_use(wave, other))
+    throw LaunchError(format("%s and %s are one register (accum_offset %u): the kernel uses both names",
+                             vgpr_name(reg).c_str(), vgpr_name(other).c_str(), launch.accum_offset));
 }
 
 // In the order in which loads return, a later load of the same queue may replace what an earlier one brings.

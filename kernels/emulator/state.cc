@@ -28,7 +28,8 @@ void Wave::report(Rule rule, const Instruction& instruction, const std::string& 
   report(rule, rule_severity(rule), instruction, message, missing);
 }
 
-void Wave::report(Rule rule, Severity severity, const Instruction& instruction, const std::string& message, int missing) {
+void Wave::report(Rule rule, Severity severity, const Instruction& instruction, const std::string& message,
+                  int missing) {
   if (first_time(rule, severity, instruction)) add_finding(rule, severity, instruction, message, missing);
 }
 
@@ -36,11 +37,19 @@ bool Wave::first_time(Rule rule, Severity severity, const Instruction& instructi
   return group->launch->findings->count(rule, severity, instruction.address);
 }
 
-void Wave::add_finding(Rule rule, Severity severity, const Instruction& instruction, const std::string& message,
-                       int missing) {
+void Wave::add_finding(Rule rule, Severity severity, const Instruction& instruction,
+                       const std::string& message, int missing) {
   Launch& launch = *group->launch;
-  launch.findings->add({rule, severity, launch.kernel, {group->id[0], group->id[1], group->id[2]}, index,
-                        instruction.address - launch.entry, disassemble(instruction), message, missing, 1},
+  launch.findings->add({rule,
+                        severity,
+                        launch.kernel,
+                        {group->id[0], group->id[1], group->id[2]},
+                        index,
+                        instruction.address - launch.entry,
+                        disassemble(instruction),
+                        message,
+                        missing,
+                        1},
                        instruction.address);
 }
 

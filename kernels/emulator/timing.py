@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from zyfa_ort.kernels.emulator import Result, _native, launch
+from zyfa_ort.kernels.emulator import Arguments, Result, _native, launch
 
 SIMDS = 4
 
@@ -220,9 +220,9 @@ def constants() -> list[Constant]:
 def time(
     code_object: bytes,
     kernel: str,
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
-    args: list[Any] | bytes,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Arguments,
     *,
     flops: float = 0.0,
     clock_ghz: float | None = None,
@@ -241,7 +241,7 @@ def time(
     `work`: amount of work of each workgroup, x fastest, or a function of (x, y, z); when more than `max_runs` compute units
     would have to be timed, the durations of the other workgroups are interpolated over it (without it over the workgroup
     number). Those still run, untimed, unless `run_rest` is False. `trace`: cycles [begin, end) of the first timed compute
-    unit to record, at most `trace_events`. Other options are launch()'s.
+    unit to record, at most `trace_events`. Other options are launch()'s; `threads` and `order_seed` have no effect here.
     """
     settings: dict[str, Any] = {"flops": float(flops), "max_runs": max_runs, "run_rest": run_rest}
     settings["constants"] = {name: float(value) for name, value in (constants or {}).items()}
@@ -263,9 +263,9 @@ def time(
 def sensitivity(
     code_object: bytes,
     kernel: str,
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
-    args: list[Any] | bytes,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Arguments,
     *,
     settings: Sequence[tuple[str, Mapping[str, float]]] = UNCERTAINTIES,
     constants: Mapping[str, float] | None = None,
@@ -274,9 +274,7 @@ def sensitivity(
     """Times the kernel once as time() does and once for each open question. The arguments keep their contents."""
     rows: list[Row] = []
     for name, changed in (("as modelled", {}), *settings):
-        fresh = (
-            args if isinstance(args, bytes) else [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-        )
+        fresh = _copied(args)
         merged = {**(constants or {}), **changed}
         timed = time(code_object, kernel, grid, block, fresh, constants=merged, run_rest=False, **options)
         took = timed.chip.microseconds
@@ -296,6 +294,14 @@ def sensitivity_table(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def _per_group(work: Callable[[int, int, int], float], grid: tuple[int, ...]) -> list[float]:
-    x, y, z = (*grid, 1, 1, 1)[:3]
+def _copied(args: Arguments) -> Arguments:
+    if isinstance(args, bytes):
+        return args
+    if isinstance(args, Mapping):
+        return {name: array.copy() for name, array in args.items()}
+    return [value.copy() if isinstance(value, np.ndarray) else value for value in args]
+
+
+def _per_group(work: Callable[[int, int, int], float], grid: int | Sequence[int]) -> list[float]:
+    x, y, z = (*((grid,) if isinstance(grid, int) else grid), 1, 1, 1)[:3]
     return [work(i, j, k) for k in range(z) for j in range(y) for i in range(x)]

@@ -6,7 +6,7 @@
 #define __device__ __attribute__((device)) inline
 #define __shared__ __attribute__((shared))
 // At most this many work-items per workgroup; registers are given out accordingly.
-#define __launch_bounds__(items) __attribute__((launch_bounds(items)))
+#define __launch_bounds__(items) __attribute__((amdgpu_flat_work_group_size(1, items)))
 
 namespace zyfa {
 

@@ -27,6 +27,21 @@ def test_it_says_what_would_run_where():
     assert found["GPU kernels"].advice == "every device runs the CPU kernel"
 
 
+def test_the_emulated_device_is_tried_and_called_emulated():
+    found = subjects(doctor.diagnose())["emulated gfx950"]
+    assert found.state == "ok"
+    assert "emulated: no GPU, no clock" in found.found
+
+
+def test_a_wrong_answer_of_the_emulated_device_is_a_problem(monkeypatch):
+    from zyfa_ort.kernels import emulator
+
+    done = emulator.Result((), 1, 1)
+    monkeypatch.setattr(emulator, "launch", lambda *args, **options: done)
+    found = subjects(doctor.diagnose())["emulated gfx950"]
+    assert (found.state, found.found) == ("problem", "executes its own kernel, with the wrong answer")
+
+
 def test_a_broken_library_is_a_problem_with_its_path(monkeypatch, tmp_path):
     monkeypatch.setenv("ZYFA_LIBRARY", str(tmp_path / "gone.so"))
     findings = doctor.diagnose()

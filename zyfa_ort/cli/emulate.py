@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -19,9 +19,10 @@ from zyfa_ort.cli.emulate_output import (
     print_listing,
 )
 from zyfa_ort.errors import InputError
-from zyfa_ort.kernels import emulator
-from zyfa_ort.kernels.emulator.code_object import find_kernel
-from zyfa_ort.kernels.emulator.specification import Specified, specify
+
+if TYPE_CHECKING:
+    from zyfa_ort.kernels.emulator import Kernel, Result
+    from zyfa_ort.kernels.emulator.specification import Specified
 
 DEVICE = "emulated gfx950"
 
@@ -52,14 +53,14 @@ def emulate(
     list_kernels: Annotated[
         bool, typer.Option("--list", help="Only show the kernels and their arguments.")
     ] = False,
-    disassemble: Annotated[bool, typer.Option(help="Only show the instructions.")] = False,
+    disassemble: Annotated[bool, typer.Option("--disassemble", help="Only show the instructions.")] = False,
     report_only: Annotated[
-        bool, typer.Option(help="Exit code 0 even with findings of severity error.")
+        bool, typer.Option("--report-only", help="Exit code 0 even with findings of severity error.")
     ] = False,
     check: Annotated[bool, typer.Option(help="Look for hazards, late data, races, undefined reads.")] = True,
     max_instructions: Annotated[
         int, typer.Option(min=1, help="Per wave; more are taken for a loop without end.")
-    ] = emulator.MAX_INSTRUCTIONS,
+    ] = 200_000_000,
     order_seed: Annotated[
         int, typer.Option(min=0, help="Shuffles waves and workgroups; 0: natural order.")
     ] = 0,
@@ -69,7 +70,7 @@ def emulate(
         str, typer.Option(help="How matrix instructions sum: exact, sequential or pairwise.")
     ] = "exact",
     timing: Annotated[
-        bool, typer.Option(help="Also model the time on the chip (modelled, not measured).")
+        bool, typer.Option("--timing", help="Also model the time on the chip (modelled, not measured).")
     ] = False,
     clock: Annotated[float | None, typer.Option(min=0.1, help="GHz of the modelled chip.")] = None,
     flops: Annotated[float, typer.Option(min=0, help="Useful operations of the launch, for TFLOP/s.")] = 0.0,
@@ -77,18 +78,28 @@ def emulate(
         Path | None, typer.Option(help="Write the modelled timeline for ui.perfetto.dev.")
     ] = None,
     sensitivity: Annotated[
-        bool, typer.Option(help="Model again for every fact about the chip that is not published.")
+        bool,
+        typer.Option(
+            "--sensitivity", help="Model again for every fact about the chip that is not published."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a kernel on the emulated MI355X; exit code 1 when the emulator finds it wrong."""
+    # Only here: the other commands work without the compiled emulator.
+    from zyfa_ort.kernels import emulator
+    from zyfa_ort.kernels.emulator.code_object import find_kernel
+    from zyfa_ort.kernels.emulator.specification import specify
+
     code = _read(code_object)
     if list_kernels:
         print_kernels(emulator.kernels(code), code_object, as_json)
         return
     names = [one.name for one in emulator.kernels(code)]
     if disassemble:
-        print_listing(code, [kernel] if kernel else names, as_json)
+        print_listing(
+            {name: emulator.disassemble(code, name) for name in ([kernel] if kernel else names)}, as_json
+        )
         return
     chosen = find_kernel(code, kernel or _only(names))
     given = [specify(word) for text in args or () for word in shlex.split(text)]
@@ -142,6 +153,7 @@ def emulate(
             for cells in argument_rows(after):
                 made.add_row(*map(escape, cells))
             out.print(made)
+            out.print()
         print_findings(out, result)
         if modelled is not None:
             out.print(modelled.table(), markup=False)
@@ -171,7 +183,9 @@ class _Run:
         self.grid, self.block = grid, block
         self.options = {**options, "report_only": True}
 
-    def launch(self) -> emulator.Result:
+    def launch(self) -> Result:
+        from zyfa_ort.kernels import emulator
+
         return emulator.launch(*self.launch_arguments, **self.options)
 
     def time(self, clock: float | None, flops: float, trace: Path | None) -> Any:
@@ -217,7 +231,7 @@ def _sizes(option: str, text: str) -> tuple[int, ...]:
     return tuple(int(word) for word in words)
 
 
-def _targets(output: list[str], kernel: emulator.Kernel, given: list[Specified]) -> list[tuple[int, Path]]:
+def _targets(output: list[str], kernel: Kernel, given: list[Specified]) -> list[tuple[int, Path]]:
     names = [parameter.name for parameter in kernel.parameters]
     targets = []
     for one in output:

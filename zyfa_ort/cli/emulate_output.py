@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
 from zyfa_ort.cli.common import console, print_json, shown, table
-from zyfa_ort.kernels import emulator
-from zyfa_ort.kernels.emulator.specification import Specified
+
+if TYPE_CHECKING:
+    from zyfa_ort.kernels.emulator import Kernel, Line, Result
+    from zyfa_ort.kernels.emulator.specification import Specified
 
 _COLOURS = {"error": "red", "warning": "yellow"}
 _FEW_KERNELS = 8
@@ -21,7 +23,7 @@ _FEW_KERNELS = 8
 
 @dataclass(frozen=True)
 class After:
-    """An argument after the launch; the figures are those of the finite elements of a buffer."""
+    """An argument after the launch; the figures are those of the finite elements that changed."""
 
     index: int
     name: str
@@ -38,7 +40,7 @@ class After:
 
 
 def after_launch(
-    kernel: emulator.Kernel, given: list[Specified], before: list[np.ndarray[Any, Any] | None]
+    kernel: Kernel, given: list[Specified], before: list[np.ndarray[Any, Any] | None]
 ) -> list[After]:
     """The arguments with what the launch did to them."""
     names = [parameter.name for parameter in kernel.parameters]
@@ -51,14 +53,16 @@ def _after(index: int, name: str, one: Specified, old: np.ndarray[Any, Any] | No
     if array is None or old is None:
         return After(index, name, one.word)
     unit = array.dtype.itemsize
+    if array.size == 0:
+        return After(index, name, one.word, 0, 0)
     same = array.reshape(-1).view(np.uint8).reshape(-1, unit) == old.reshape(-1).view(np.uint8).reshape(
         -1, unit
     )
-    values = array.astype(np.float64).reshape(-1)
+    moved = ~same.all(axis=1)
+    values = array.reshape(-1)[moved].astype(np.float64)
     finite = values[np.isfinite(values)]
     figures = (float(finite.min()), float(finite.mean()), float(finite.max())) if finite.size else (None,) * 3
-    changed = int(np.count_nonzero(~same.all(axis=1)))
-    return After(index, name, one.word, array.size, changed, values.size - finite.size, *figures)
+    return After(index, name, one.word, array.size, values.size, values.size - finite.size, *figures)
 
 
 def argument_rows(after: list[After]) -> Iterator[tuple[str, ...]]:
@@ -77,14 +81,16 @@ def argument_rows(after: list[After]) -> Iterator[tuple[str, ...]]:
         yield str(row.index), shown(row.name), shown(row.word), text
 
 
-def print_findings(out: Console, result: emulator.Result) -> None:
+def print_findings(out: Console, result: Result) -> None:
     """The findings grouped by rule, then the summary."""
     for rule, group in result.by_rule().items():
         colour = _COLOURS[group[0].severity]
         made = table(
             f"[{colour}]{group[0].severity}[/] {rule}: {escape(group[0].meaning)}",
-            "at", "instruction", "what is wrong", "missing", "first", "times",
+            "at", "instruction", "what is wrong", "", "first", "times",
         )  # fmt: skip
+        counted = any(finding.missing for finding in group)
+        made.columns[3].header = "wait states missing" if counted else ""
         for finding in group:
             x, y, z = finding.workgroup
             made.add_row(
@@ -96,11 +102,12 @@ def print_findings(out: Console, result: emulator.Result) -> None:
                 str(finding.times),
             )
         out.print(made)
+        out.print()
     colour = "red" if result.errors else "yellow" if result.warnings else "green"
     out.print(f"[{colour}]{escape(result.summary())}[/]")
 
 
-def print_kernels(kernels: list[emulator.Kernel], path: Path, as_json: bool) -> None:
+def print_kernels(kernels: list[Kernel], path: Path, as_json: bool) -> None:
     """The kernels and, when they are few, their arguments."""
     if as_json:
         print_json([{**asdict(kernel), "agprs": kernel.agprs} for kernel in kernels])
@@ -128,9 +135,8 @@ def print_kernels(kernels: list[emulator.Kernel], path: Path, as_json: bool) -> 
         out.print(made)
 
 
-def print_listing(code: bytes, names: list[str], as_json: bool) -> None:
+def print_listing(listings: dict[str, list[Line]], as_json: bool) -> None:
     """The instructions of the kernels."""
-    listings = {name: emulator.disassemble(code, name) for name in names}
     if as_json:
         print_json({name: [asdict(line) for line in lines] for name, lines in listings.items()})
         return

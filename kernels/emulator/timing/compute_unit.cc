@@ -29,6 +29,7 @@ Code::Place& Code::fetch(uint64_t address) {
   place = std::make_unique<Place>();
   place->step = &step;
   place->cost = cost_of(step, constants_);
+  if (place->cost.counts_ds) place->lds = std::make_unique<LdsPattern>();
   return *place;
 }
 
@@ -269,7 +270,7 @@ void ComputeUnit::issue_memory(Slot& slot, Code::Place& place, uint64_t now) {
     return;
   }
   if (cost.counts_ds) {
-    const LdsWork work = lds_work(cost, access, constants_);
+    const LdsWork& work = lds_work(cost, access, constants_, *place.lds);
     stats_.lds_bytes += work.bytes;
     stats_.conflict_cycles += work.conflicts;
     place.stats.conflict_cycles += work.conflicts;

@@ -17,6 +17,7 @@ class Code {
     const Step* step = nullptr;
     Cost cost;
     PlaceStats stats;
+    std::unique_ptr<LdsPattern> lds;  // of LDS instructions
   };
   Code(const Program& program, uint64_t begin, uint64_t bytes, const Constants& constants)
       : program_(program), constants_(constants), begin_(begin), places_((bytes + 3) / 4) {}

@@ -7,13 +7,12 @@
 
 namespace zyfa::emulator::timing {
 
-#define ZYFA_CLASSES(X)                                                                            \
-  X(plain)                                                                                         \
-  X(packed_f32)                                                                                    \
-  X(trans)                                                                                         \
-  X(convert) X(convert_fp8) X(convert_packed) X(permlane) X(quarter_rate) X(wide_integer) X(dot)   \
-      X(lane_read) X(matrix) X(salu) X(smem) X(vmem) X(lds) X(branch) X(barrier) X(waitcnt) X(nop) \
-          X(control)
+// clang-format off
+#define ZYFA_CLASSES(X) \
+  X(plain) X(packed_f32) X(trans) X(convert) X(convert_fp8) X(convert_packed) X(permlane) X(quarter_rate) \
+  X(wide_integer) X(dot) X(lane_read) X(matrix) X(salu) X(smem) X(vmem) X(lds) X(branch) X(barrier) \
+  X(waitcnt) X(nop) X(control)
+// clang-format on
 
 enum class Class : uint8_t {
 #define X(name) name,
@@ -30,12 +29,11 @@ const char* class_name(Class c);
 enum class Port : uint8_t { valu, matrix, salu, vmem, lds, branch, none, count };
 
 // Why a wave did not issue although its previous instruction had.
-#define ZYFA_CAUSES(X)                                                                            \
-  X(wait_vm)                                                                                      \
-  X(wait_lgkm)                                                                                    \
-  X(barrier)                                                                                      \
-  X(matrix_pipe) X(valu_busy) X(coexec) X(arbitration) X(lds_queue) X(vmem_issue) X(counter_full) \
-      X(wait_states) X(sleep) X(branch)
+// clang-format off
+#define ZYFA_CAUSES(X) \
+  X(wait_vm) X(wait_lgkm) X(barrier) X(matrix_pipe) X(valu_busy) X(coexec) X(arbitration) X(lds_queue) \
+  X(vmem_issue) X(counter_full) X(wait_states) X(sleep) X(branch)
+// clang-format on
 
 enum class Cause : uint8_t {
 #define X(name) name,

@@ -88,9 +88,7 @@ uint32_t conflict_degree(const Address* addresses, uint64_t lanes, uint32_t byte
   return degree;
 }
 
-}  // namespace
-
-LdsWork lds_work(const Cost& cost, const Access& access, const Constants& constants) {
+LdsWork work_of(const Cost& cost, const Access& access, const Constants& constants) {
   LdsWork work;
   const uint32_t bytes = cost.exchange ? 4 : std::clamp<uint32_t>(access.bytes, 1, 16);
   const Phases& phases = phases_of(bytes, cost.write);
@@ -111,6 +109,39 @@ LdsWork lds_work(const Cost& cost, const Access& access, const Constants& consta
   serve(access.address);
   if (access.two && !cost.exchange) serve(access.second);
   return work;
+}
+
+// Stores the pattern of these addresses; true when it is the one that was there.
+bool same_pattern(const Access& access, LdsPattern& last) {
+  const uint64_t base = access.lanes == 0 ? 0 : access.address[__builtin_ctzll(access.lanes)];
+  uint32_t changed = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const auto relative = static_cast<uint32_t>(access.address[lane] - base);
+    changed |= relative ^ last.first[lane];
+    last.first[lane] = relative;
+  }
+  if (access.two)
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const uint32_t relative = access.second[lane] - static_cast<uint32_t>(base);
+      changed |= relative ^ last.second[lane];
+      last.second[lane] = relative;
+    }
+  const uint32_t phase = base % 4 + 1;  // 0: nothing stored yet
+  const bool same = changed == 0 && last.lanes == access.lanes && last.bytes == access.bytes &&
+                    last.two == access.two && last.phase == phase;
+  last.lanes = access.lanes;
+  last.bytes = access.bytes;
+  last.two = access.two;
+  last.phase = phase;
+  return same;
+}
+
+}  // namespace
+
+const LdsWork& lds_work(const Cost& cost, const Access& access, const Constants& constants,
+                        LdsPattern& last) {
+  if (!same_pattern(access, last)) last.work = work_of(cost, access, constants);
+  return last.work;
 }
 
 }  // namespace zyfa::emulator::timing

@@ -249,13 +249,19 @@ class Builder:
             v["gds"] = 1
         if self.form == "dpp":
             v["bank_mask"], v["row_mask"] = 15, 15
-            v["dpp_ctrl"] = self.rng.choice([0xE4, 0x1B, 0x101, 0x11F, 0x121, 0x130, 0x13C, 0x140, 0x142, 0x143, 0x155])
+            v["dpp_ctrl"] = self.rng.choice(
+                [0xE4, 0x1B, 0x101, 0x11F, 0x121, 0x130, 0x13C, 0x140, 0x142, 0x143, 0x155]
+            )
         if self.form == "sdwa":
             v["src0_sel"], v["src1_sel"] = 6, 6 if row.accepts("vsrc1") else 0
             if row.format != "VOPC":
                 v["dst_sel"] = 6
         if self.form == "e64":
-            if row.name == "v_cndmask_b32" or row.name in ("v_addc_co_u32", "v_subb_co_u32", "v_subbrev_co_u32"):
+            if row.name == "v_cndmask_b32" or row.name in (
+                "v_addc_co_u32",
+                "v_subb_co_u32",
+                "v_subbrev_co_u32",
+            ):
                 v["src2"] = self.sgpr(64)
             if "sdst" in self.fields:
                 v["sdst"] = self.sgpr(64)
@@ -265,7 +271,15 @@ class Builder:
             self.literal = self.rng.choice([0x1234, 0x3C01, 1])
 
     def mutate(self, count: int) -> None:
-        taken = {*(name for name, _, _ in self.row.operands), "op", "seg", "src1", "sdwa_src0", "dpp_src0", "saddr"}
+        taken = {
+            *(name for name, _, _ in self.row.operands),
+            "op",
+            "seg",
+            "src1",
+            "sdwa_src0",
+            "dpp_src0",
+            "saddr",
+        }
         free = [name for name in self.fields if name not in taken]
         for name in self.rng.sample(free, min(count, len(free))):
             self.values[name] = self.rng.randrange(1 << self.fields[name][1])

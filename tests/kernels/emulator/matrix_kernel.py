@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
-
 from kernels.emulator.matrix_reference import LANES, Shape
 from kernels.emulator.wave_kernel import run_kernel
 
@@ -90,4 +90,4 @@ def run_instructions(
 """
     run_kernel(text, [np.ascontiguousarray(rows), out], grid=(cases,), **settings)
     edges = np.cumsum([0, *(count for _, count in instructions)])
-    return [out[:, first:last] for first, last in zip(edges[:-1], edges[1:], strict=True)]
+    return [out[:, first:last] for first, last in itertools.pairwise(edges)]

@@ -13,7 +13,18 @@ LANES = 64
 
 # Exponent bits, mantissa bits, bias.
 SMALL = {"fp8": (4, 3, 7), "bf8": (5, 2, 15), "fp6": (2, 3, 1), "bf6": (3, 2, 3), "fp4": (2, 1, 1)}
-BITS = {"fp8": 8, "bf8": 8, "fp6": 6, "bf6": 6, "fp4": 4, "i8": 8, "f16": 16, "bf16": 16, "f32": 32, "f64": 64}
+BITS = {
+    "fp8": 8,
+    "bf8": 8,
+    "fp6": 6,
+    "bf6": 6,
+    "fp4": 4,
+    "i8": 8,
+    "f16": 16,
+    "bf16": 16,
+    "f32": 32,
+    "f64": 64,
+}
 # Every finite value is a multiple of 2**-UNIT.
 UNIT = {
     "fp8": 9, "bf8": 16, "fp6": 3, "bf6": 4, "fp4": 1, "i8": 0, "f16": 24, "bf16": 133, "f32": 149, "f64": 1074,
@@ -77,7 +88,8 @@ class Shape:
     @staticmethod
     def named(name: str, a: str | None = None, b: str | None = None) -> Shape:
         found = re.fullmatch(
-            r"v_(s?)mf\w+?_(?:scale_)?([fi]\d+)_(\d+)x\3x(\d+)(?:_(\d+)b)?_(?:([a-z0-9]+?)_)?([a-z0-9]+)", name
+            r"v_(s?)mf\w+?_(?:scale_)?([fi]\d+)_(\d+)x\3x(\d+)(?:_(\d+)b)?_(?:([a-z0-9]+?)_)?([a-z0-9]+)",
+            name,
         )
         assert found is not None, name
         sparse, result, m, k, blocks, first, last = found.groups()

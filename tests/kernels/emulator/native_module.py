@@ -1,17 +1,20 @@
-"""A pytest plugin that puts another build of the emulator in place of the installed one.
+"""A pytest plugin that puts another build of the emulator (module and HIP device) in place of the installed one.
 
 PYTHONPATH=tests python -m pytest -p kernels.emulator.native_module --native build/sanitize/_native….so tests/kernels
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
 
-NAME = "zyfa_ort.kernels.emulator._native"
+PACKAGE = "zyfa_ort.kernels.emulator"
+NAME = f"{PACKAGE}._native"
+HIP_DEVICE = "libzyfa_emulated_hip.so"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,6 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--native {file}: no such module, or the installed one is already loaded")
     sys.modules[NAME] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[NAME])
+    device = file.resolve().with_name(HIP_DEVICE)
+    importlib.import_module(PACKAGE).hip_library_path = lambda: str(device)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

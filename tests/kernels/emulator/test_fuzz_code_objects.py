@@ -55,6 +55,20 @@ BODY = """
   global_store_dword v2, v32, s[6:7]
 """
 
+# How many leading bits say which encoding it is, and those bits.
+ENCODINGS = [
+    *(
+        (9, 0b101111101),
+        (9, 0b101111110),
+        (9, 0b101111111),
+        (4, 0b1011),
+        (2, 0b10),
+    ),  # SOP1, SOPC, SOPP, SOPK, SOP2
+    *((6, 0b110000), (7, 0b0111111), (7, 0b0111110), (1, 0)),  # SMEM, VOP1, VOPC, VOP2
+    *((6, 0b110100), (7, 0b1101000), (9, 0b110100111), (9, 0b110100111)),  # VOP3 twice, VOP3P twice
+    *((6, 0b110110), (6, 0b110111), (6, 0b111000), (6, 0b111010)),  # DS, FLAT, MUBUF, MTBUF
+]
+
 MUTANTS = 10_000
 BY_DEFAULT = 300
 CHUNK = 50
@@ -90,6 +104,18 @@ def overwrite(data: bytearray, begin: int, end: int, rng: np.random.Generator) -
         )
 
 
+def random_instruction(rng: np.random.Generator) -> bytes:
+    """An instruction that decodes, of any encoding; rarely, after many attempts, one that does not."""
+    for _ in range(200):
+        bits, fixed = ENCODINGS[rng.integers(len(ENCODINGS))]
+        drawn = struct.pack("<I", fixed << (32 - bits) | int(rng.integers(1 << (32 - bits)))) + rng.bytes(4)
+        try:
+            return drawn[: _native.decode(drawn)[0]]
+        except _native.DecodeError:
+            continue
+    return drawn
+
+
 def mutant(number: int) -> bytes:
     """The damaged code object with this number: each kind of damage in its turn."""
     rng = np.random.default_rng(number)
@@ -97,9 +123,10 @@ def mutant(number: int) -> bytes:
     where = regions()
     kind = number % 8
     begin, end = where[".text"]
-    if kind == 0:  # random instructions
-        at = int(rng.integers(begin, end - 64)) // 4 * 4
-        data[at : at + 64] = rng.bytes(64)
+    if kind == 0:  # another instruction with random operands
+        at = int(rng.integers(begin, end - 8)) // 4 * 4
+        instruction = random_instruction(rng)
+        data[at : at + len(instruction)] = instruction
     elif kind == 1:
         overwrite(data, begin, end, rng)
     elif kind == 2:  # one dword of the text, keeping its encoding

@@ -6,8 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from tests.kernels.emulator.wave_kernel import run_kernel
-
+from kernels.emulator.wave_kernel import run_kernel
 from zyfa_ort.kernels.emulator import Finding, Result
 
 START = """
@@ -148,7 +147,8 @@ def test_messages_name_waves_address_and_instruction() -> None:
     result = run([WRITE + W, READ])
     text = message(result.findings)
     assert re.fullmatch(
-        r"LDS 0x0 is read by wave 1; wave 0 wrote it by a store at \+0x[0-9a-f]+: no barrier between them", text
+        r"LDS 0x0 is read by wave 1; wave 0 wrote it by a store at \+0x[0-9a-f]+: no barrier between them",
+        text,
     )
     offset = int(re.search(r"\+0x([0-9a-f]+)", text)[1], 16)  # type: ignore[index]
     assert offset < result.findings[0].offset
@@ -182,7 +182,9 @@ def test_undefined_bytes() -> None:
 
 def test_private_parts_of_shared_memory() -> None:
     """Every wave works on its own quarter, without barriers."""
-    body = "  v_lshlrev_b32 v4, 2, v0\n  ds_write_b32 v4, v12\n  ds_read_b32 v20, v4\n  s_waitcnt lgkmcnt(0)\n"
+    body = (
+        "  v_lshlrev_b32 v4, 2, v0\n  ds_write_b32 v4, v12\n  ds_read_b32 v20, v4\n  s_waitcnt lgkmcnt(0)\n"
+    )
     assert rules([body * 3] * 4, ready=False) == []
 
 
@@ -201,7 +203,11 @@ def test_many_epochs() -> None:
     def other(count: int) -> str:
         text = ""
         for step in range(6):
-            text += B + f"  ds_read_b32 v20, v1 offset:{0 if step % 2 == 0 else 1024}\n  s_waitcnt lgkmcnt(0)\n" + B
+            text += (
+                B
+                + f"  ds_read_b32 v20, v1 offset:{0 if step % 2 == 0 else 1024}\n  s_waitcnt lgkmcnt(0)\n"
+                + B
+            )
         return text
 
     assert rules([ring(1), other(1)]) == []

@@ -35,14 +35,18 @@ def tame(rows: np.ndarray, group: str) -> None:
         if group == "8-bit":
             registers &= 0xBFBFBFBF  # exponents of the lower half
         elif group == "f64":
-            pairs = random.standard_normal((*registers.shape[:-2], registers.shape[-2] // 2, 64)).view(np.uint64)
+            pairs = random.standard_normal((*registers.shape[:-2], registers.shape[-2] // 2, 64)).view(
+                np.uint64
+            )
             registers[..., 0::2, :] = pairs & np.uint64(0xFFFFFFFF)
             registers[..., 1::2, :] = pairs >> np.uint64(32)
         elif group == "f32":
             registers[...] = random.standard_normal(registers.shape).astype(np.float32).view(np.uint32)
         else:
             values = random.standard_normal((*registers.shape, 2)).astype(np.float32)
-            half = values.view(np.uint32) >> 16 if group == "bf16" else values.astype(np.float16).view(np.uint16)
+            half = (
+                values.view(np.uint32) >> 16 if group == "bf16" else values.astype(np.float16).view(np.uint16)
+            )
             registers[...] = half[..., 0].astype(np.uint32) | half[..., 1].astype(np.uint32) << 16
     c = part(rows, "c")
     if group == "f64":
@@ -54,7 +58,9 @@ def tame(rows: np.ndarray, group: str) -> None:
 
 def without_specials(rows: np.ndarray, group: str) -> None:
     """Any finite bits: exponents spread over the whole range."""
-    keep = {"8-bit": 0xFBFBFBFB, "f16": 0xBFFFBFFF, "bf16": 0xBFFFBFFF, "f32": 0xBFFFFFFF, "f64": 0xBFFFFFFF}[group]
+    keep = {"8-bit": 0xFBFBFBFB, "f16": 0xBFFFBFFF, "bf16": 0xBFFFBFFF, "f32": 0xBFFFFFFF, "f64": 0xBFFFFFFF}[
+        group
+    ]
     for name in ("a", "b", "c"):
         part(rows, name)[...] &= np.uint32(keep if name != "c" or group == "f64" else 0xBFFFFFFF)
 
@@ -70,7 +76,9 @@ def check(shape: Shape, got: np.ndarray, rows: np.ndarray, shift: int = 0, satur
         want = exact(shape, a[block], b[block], c[block], selected, saturate)
         if shape.result == "i32":
             wrapped = np.array([(int(v) + 2**31) % 2**32 - 2**31 for v in want.ravel()]).reshape(want.shape)
-            clamped = np.array([max(-(2**31), min(2**31 - 1, int(v))) for v in want.ravel()]).reshape(want.shape)
+            clamped = np.array([max(-(2**31), min(2**31 - 1, int(v))) for v in want.ravel()]).reshape(
+                want.shape
+            )
             want = clamped if saturate else wrapped
         np.testing.assert_array_equal(d[block], want.astype(d.dtype), err_msg=f"{shape.name} block {block}")
 
@@ -100,7 +108,9 @@ def test_the_table_is_complete() -> None:
 def test_mixed_formats(name: str) -> None:
     pairs = [(a, b) for a in CODES for b in CODES]
     rows = random_rows(np.random.default_rng(3), 1)
-    part(rows, "c")[...] = np.random.default_rng(4).standard_normal((1, 32, 64)).astype(np.float32).view(np.uint32)
+    part(rows, "c")[...] = (
+        np.random.default_rng(4).standard_normal((1, 32, 64)).astype(np.float32).view(np.uint32)
+    )
     texts = [plain(name, f"cbsz:{CODES.index(a)} blgp:{CODES.index(b)}", a=a, b=b) for a, b in pairs]
     for (a, b), got in zip(pairs, run_instructions(texts, rows), strict=True):
         check(Shape.named(name, a, b), got[0], rows[0])

@@ -252,7 +252,8 @@ def test_lds_steady_state(instruction: str, bytes_: int, alone: int, all_simds: 
     for waves, interval in ((1, alone), (4, all_simds)):
         short, long = (lds_read(instruction, LANE * bytes_, n, waves) for n in (40, 80))
         assert long.conflict_cycles == 0
-        assert (long.cycles - short.cycles) / 40 == pytest.approx(interval, abs=0.5)
+        # One SIMD of a pair gets ahead and meets the 16 requests that lgkmcnt can count: up to 0.7 cycles.
+        assert (long.cycles - short.cycles) / 40 == pytest.approx(interval, abs=0.75)
 
 
 def test_half_the_lds_width() -> None:
@@ -431,6 +432,7 @@ def test_findings_and_errors_are_those_of_a_functional_launch() -> None:
         ({"l2_hit_rate": 1.5}, "'l2_hit_rate' is a fraction, got 1.5"),
         ({"l2_latency": -1}, "'l2_latency' must be 0 or more"),
         ({"l2_latency": float("nan")}, "'l2_latency'"),
+        ({"xcds": 1e6}, "'xcds' must be more than 0 and at most 4096"),
     ],
 )
 def test_constants_that_make_no_sense(changed: dict[str, float], message: str) -> None:

@@ -1,36 +1,11 @@
-// The orders of summation that are slow or seldom asked for.
+// Elements of D one at a time: what the vector code leaves open, and double precision.
 #include <cmath>
+#include <limits>
 
 #include "exact_sum.hpp"
 #include "matrix_multiply.hpp"
-#include "rounding.hpp"
 
 namespace zyfa::emulator {
-
-void sequential_row(const MatrixBlock& block, int i, const float* c, float* d, bool saturate) {
-  float sum[kMaxRows];
-  for (int j = 0; j < block.size; ++j) sum[j] = c[j];
-  for (int t = 0; t < block.terms; ++t) {
-    const double a = block.a[t][i];
-    const double* b = block.b[block.row(t, i)];
-    for (int j = 0; j < block.size; ++j) sum[j] = to_float(add_to_odd(a * b[j], sum[j]), saturate);
-  }
-  for (int j = 0; j < block.size; ++j) d[j] = sum[j];
-}
-
-void pairwise_row(const MatrixBlock& block, int i, const float* c, float* d, bool saturate) {
-  float tree[kMaxTerms][kMaxRows];
-  for (int t = 0; t < block.terms; ++t) {
-    const double a = block.a[t][i];
-    const double* b = block.b[block.row(t, i)];
-    for (int j = 0; j < block.size; ++j) tree[t][j] = to_float(a * b[j], saturate);
-  }
-  for (int width = block.terms; width > 1; width /= 2)
-    for (int t = 0; t < width / 2; ++t)
-      for (int j = 0; j < block.size; ++j)
-        tree[t][j] = to_float(double{tree[2 * t][j]} + double{tree[2 * t + 1][j]}, saturate);
-  for (int j = 0; j < block.size; ++j) d[j] = to_float(add_to_odd(tree[0][j], c[j]), saturate);
-}
 
 float exact_element(const MatrixBlock& block, int i, int j, float c, bool saturate) {
   ExactSum sum;
