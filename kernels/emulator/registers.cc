@@ -40,9 +40,10 @@ bool in_use(const Wave& wave, unsigned reg) {
   return wave.vgpr_defined[reg] != 0 || wave.counters.vgpr_pending(reg) != 0;
 }
 
-// One file holds both kinds, accumulation registers from accum_offset on. v[accum_offset] and higher are the same
-// registers by another name (AMD's BF16 attention kernels use them so, with no accumulation register in sight); a kernel
-// that uses both names of one register would need them to share a value, which the emulator does not do.
+// One file holds both kinds, accumulation registers from accum_offset on. v[accum_offset] and higher are the
+// same registers by another name (AMD's BF16 attention kernels use them so, with no accumulation register in
+// sight); a kernel that uses both names of one register would need them to share a value, which the emulator
+// does not do.
 void check_allocated(const Wave& wave, unsigned reg) {
   const Launch& launch = *wave.group->launch;
   const bool accumulation = reg >= kAgpr;
