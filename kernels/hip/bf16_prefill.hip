@@ -21,7 +21,7 @@ struct Place {
   bool has_rows;
 };
 template <uint32_t kWaves>
-__device__ Place place(const Bf16PrefillArguments& a) {
+__device__ Place place(Arguments& a) {
   constexpr uint32_t kRows = kWaves * kPrefillWaveRows;
   Place p;
   p.head = block_y();
@@ -48,7 +48,7 @@ struct Result {
 };
 
 template <uint32_t kDim>
-__device__ void load_query(const Bf16PrefillArguments& a, const Place& p, bf16x8 (&q)[Tile<kDim>::kSteps]) {
+__device__ void load_query(Arguments& a, const Place& p, bf16x8 (&q)[Tile<kDim>::kSteps]) {
   const auto* row = static_cast<const uint8_t*>(a.query) + p.batch * a.q_batch + p.head * a.q_head +
                     uint64_t{p.row} * a.q_row + lane() / 32 * kChunkBytes;
 #pragma unroll
@@ -97,7 +97,7 @@ __device__ void probabilities(const floatx16 (&s)[2], float anchor, float factor
 // What a tile's worth of work needs besides the tile.
 template <uint32_t kDim>
 struct Work {
-  const Bf16PrefillArguments& a;
+  Arguments& a;
   ScoreScale scale;
   Bias bias;
   Limits wave;
@@ -121,7 +121,7 @@ __device__ bool attend(const Work<kDim>& work, lds_ptr<const uint8_t> keys, lds_
       !covers(work.wave.all, tile) || unmasked != ~uint64_t{0} || (kGeneral && work.a.bias != nullptr);
   Seen seen(~uint64_t{0});
   if (masked) seen = Seen(range_bits(work.row, tile) & unmasked);
-  if (kGeneral) finish_scores(work.a, work.bias, tile, s, seen);
+  if (kGeneral) finish_scores(reread(work.a), work.bias, tile, s, seen);
   if (masked) {
 #pragma unroll
     for (uint32_t i = 0; i < kHeld; ++i) s[i / 16][i % 16] = seen.has(i) ? s[i / 16][i % 16] : -kInfinity;
@@ -139,17 +139,17 @@ __device__ bool attend(const Work<kDim>& work, lds_ptr<const uint8_t> keys, lds_
   Operands<kHalfSteps * kBlocks> value_operands;
   const auto value = [&](uint32_t i) { return value_operand<kValueDim>(values, i % kBlocks, i / kBlocks); };
   value_operands.begin(value);
+  const bool wrong = masked && has_nonfinite<kValueDim>(values);
   probabilities(s, anchor, work.scale.factor, p, result.sum);
   value_operands.multiply_all(
       value, [&](uint32_t i) -> floatx16& { return result.o[i % kBlocks]; },
       [&](uint32_t i) { return p[i / kBlocks]; });
-  return masked && has_nonfinite<kValueDim>(values);
+  return wrong;
 }
 
-// 32 dims of a row, the same ones in all lanes: 2 r + 4 (l / 32) + r % 4 of them are register r's. Lanes exchange
-// halves, so that each writes 16 consecutive bytes at a time.
+// 32 dims of a row to memory: register r of lane l is dim 8 (r / 4) + 4 (l / 32) + r % 4.
 template <typename Out, typename Convert>
-__device__ void store_halves(uint8_t* to, const floatx16& o, Convert convert) {
+__device__ void store_halves(uint8_t* to, bool here, const floatx16& o, Convert convert) {
 #pragma unroll
   for (uint32_t r = 0; r < 16; r += 8) {
     uint32_t low[2], high[2];
@@ -157,34 +157,35 @@ __device__ void store_halves(uint8_t* to, const floatx16& o, Convert convert) {
       low[i] = __builtin_bit_cast(uint32_t, convert(o[r + 2 * i], o[r + 2 * i + 1]));
       high[i] = __builtin_bit_cast(uint32_t, convert(o[r + 4 + 2 * i], o[r + 5 + 2 * i]));
     }
+    // All lanes take part in the exchange, those without a row too.
     const uint32x2 first = swap_halves(low[0], high[0]), second = swap_halves(low[1], high[1]);
     const uint32x4 data = {first[0], second[0], first[1], second[1]};
-    *reinterpret_cast<uint32x4*>(to + (2 * r + lane() / 32 * 8) * sizeof(Out)) = data;
+    if (here) *reinterpret_cast<uint32x4*>(to + (2 * r + lane() / 32 * 8) * sizeof(Out)) = data;
   }
 }
-__device__ void store_floats(uint8_t* to, const floatx16& o) {
+__device__ void store_floats(uint8_t* to, bool here, const floatx16& o) {
 #pragma unroll
   for (uint32_t r = 0; r < 16; r += 4) {
     const floatx4 data = {o[r], o[r + 1], o[r + 2], o[r + 3]};
-    *reinterpret_cast<floatx4*>(to + (2 * r + lane() / 32 * 4) * sizeof(float)) = data;
+    if (here) *reinterpret_cast<floatx4*>(to + (2 * r + lane() / 32 * 4) * sizeof(float)) = data;
   }
 }
 template <uint32_t kDim>
-__device__ void store(uint8_t* row, OutputType type, const floatx16 (&o)[Tile<kDim>::kBlocks]) {
+__device__ void store(uint8_t* row, bool here, OutputType type, const floatx16 (&o)[Tile<kDim>::kBlocks]) {
 #pragma unroll
   for (uint32_t block = 0; block < Tile<kDim>::kBlocks; ++block) {
     if (type == OutputType::f32)
-      store_floats(row + block * 32 * sizeof(float), o[block]);
+      store_floats(row + block * 32 * sizeof(float), here, o[block]);
     else if (type == OutputType::f16)
-      store_halves<half>(row + block * 32 * sizeof(half), o[block], to_half);
+      store_halves<half>(row + block * 32 * sizeof(half), here, o[block], to_half);
     else
-      store_halves<bf16>(row + block * 32 * sizeof(bf16), o[block], to_bf16);
+      store_halves<bf16>(row + block * 32 * sizeof(bf16), here, o[block], to_bf16);
   }
 }
 
 // Division by the row sum, output and log-sum-exp.
 template <uint32_t kValueDim>
-__device__ void write(const Bf16PrefillArguments& a, const Place& p, const ScoreScale& scale,
+__device__ void write(Arguments& a, const Place& p, const ScoreScale& scale,
                       Result<kValueDim>& result) {
   const floatx2 sums = both_halves(result.sum);
   const float sum = sums[0] + sums[1];
@@ -197,10 +198,8 @@ __device__ void write(const Bf16PrefillArguments& a, const Place& p, const Score
 
   const bool own = p.first_row + lane() % 32 < a.queries;
   auto* row = static_cast<uint8_t*>(a.output) + p.batch * a.o_batch + p.head * a.o_head + uint64_t{p.row} * a.o_row;
-  // Lanes exchange halves: the condition is the same in both.
-  if (!own) return;
-  store<kValueDim>(row, a.output_type, result.o);
-  if (a.lse != nullptr && lane() < 32) {
+  store<kValueDim>(row, own, a.output_type, result.o);
+  if (own && a.lse != nullptr && lane() < 32) {
     auto* lse = reinterpret_cast<uint8_t*>(a.lse) + p.batch * a.lse_batch + p.head * a.lse_head;
     reinterpret_cast<float*>(lse)[p.row] =
         nothing ? -kInfinity : result.max * scale.natural + kLn2 * log2(sum);
@@ -208,7 +207,7 @@ __device__ void write(const Bf16PrefillArguments& a, const Place& p, const Score
 }
 
 // The mask byte of this lane's key; the tile's 64 make a bit each.
-__device__ uint32_t mask_byte(const Bf16PrefillArguments& a, const Place& p, uint32_t tile) {
+__device__ uint32_t mask_byte(Arguments& a, const Place& p, uint32_t tile) {
   if (a.key_mask == nullptr) return 1;
   const uint32_t key = tile * kTileKeys + lane(), last = a.keys - 1;
   const auto* bytes = static_cast<const uint8_t*>(a.key_mask) + p.batch * a.mask_batch;
@@ -282,7 +281,7 @@ __device__ bool attend_tiles(const Work<kDim>& work, const Place& p, const Sourc
 }
 
 template <uint32_t kWaves>
-__device__ Source source(const Bf16PrefillArguments& a, const Place& p, KeyRange batch) {
+__device__ Source source(Arguments& a, const Place& p, KeyRange batch) {
   const uint32_t block_end = p.block_row + kWaves * kPrefillWaveRows;
   const KeyRange seen =
       limits_of_rows(a, batch, p.block_row, (block_end < a.queries ? block_end : a.queries) - 1).any;
@@ -296,7 +295,7 @@ __device__ Source source(const Bf16PrefillArguments& a, const Place& p, KeyRange
 }
 
 template <uint32_t kDim, uint32_t kValueDim, uint32_t kWaves, bool kGeneral>
-__device__ void prefill(const Bf16PrefillArguments& a) {
+__device__ void prefill(Arguments& a) {
   __shared__ uint8_t keys_even[Tile<kDim>::kBytes] __attribute__((aligned(128)));
   __shared__ uint8_t values_even[Tile<kValueDim>::kBytes] __attribute__((aligned(128)));
   __shared__ uint8_t keys_odd[kTwoStages ? Tile<kDim>::kBytes : 16] __attribute__((aligned(128)));
@@ -310,7 +309,7 @@ __device__ void prefill(const Bf16PrefillArguments& a) {
   Work<kDim> work = {a, score_scale<kGeneral>(a), bias_of(a, p.batch, p.head, p.first_row, p.last_row, p.row), {}, keys_of_row(a, batch, p.row),
                      {}};
   if (p.has_rows) work.wave = limits_of_rows(a, batch, p.first_row, p.last_row);
-  load_query<kDim>(a, p, work.q);
+  load_query<kDim>(reread(a), p, work.q);
 
   Result<kValueDim> result;
   if (from.first < from.end) {
@@ -321,14 +320,14 @@ __device__ void prefill(const Bf16PrefillArguments& a) {
       attend_tiles<kDim, kValueDim, kWaves, kGeneral, true>(work, p, from, stages, result);
     }
   }
-  if (p.has_rows) write<kValueDim>(a, p, work.scale, result);
+  if (p.has_rows) write<kValueDim>(reread(a), p, work.scale, result);
 }
 
 }  // namespace
 
-#define ZYFA_KERNEL(name, dim, value_dim, waves, general)                                            \
-  __global__ __launch_bounds__(waves * kWaveLanes) void bf16_prefill_##name(Bf16PrefillArguments a) { \
-    prefill<dim, value_dim, waves, general>(a);                                                      \
+#define ZYFA_KERNEL(name, dim, value_dim, waves, general)                                          \
+  __global__ __launch_bounds__(waves * kWaveLanes) void bf16_prefill_##name(Bf16PrefillArguments) { \
+    prefill<dim, value_dim, waves, general>(arguments());                                         \
   }
 // Head dim 256 and the general kernels need more than the 256 registers of a wave when two share a SIMD.
 ZYFA_KERNEL(d64, 64, 64, kPrefillWaves, false)

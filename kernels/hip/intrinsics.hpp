@@ -63,16 +63,15 @@ __device__ window window_of(const void* base, uint32_t bytes) {
   return __builtin_amdgcn_make_buffer_rsrc(const_cast<void*>(base), 0, bytes, kRawBuffer);
 }
 
-// The value at offset + step; a step that is the same in all lanes costs nothing.
 template <typename T>
-__device__ float load(window from, uint32_t offset, uint32_t step);
+__device__ float load(window from, uint32_t offset);
 template <>
-__device__ float load<float>(window from, uint32_t offset, uint32_t step) {
-  return __builtin_bit_cast(float, __builtin_amdgcn_raw_buffer_load_b32(from, offset, step, 0));
+__device__ float load<float>(window from, uint32_t offset) {
+  return __builtin_bit_cast(float, __builtin_amdgcn_raw_buffer_load_b32(from, offset, 0, 0));
 }
 template <>
-__device__ float load<bf16>(window from, uint32_t offset, uint32_t step) {
-  const uint32_t bits = __builtin_amdgcn_raw_buffer_load_b16(from, offset, step, 0);
+__device__ float load<bf16>(window from, uint32_t offset) {
+  const uint32_t bits = __builtin_amdgcn_raw_buffer_load_b16(from, offset, 0, 0);
   return __builtin_bit_cast(float, bits << 16);
 }
 
@@ -108,14 +107,23 @@ __device__ floatx2 both_halves(float x) {
   return __builtin_bit_cast(floatx2, swap_halves(bits, bits));
 }
 
-// `operand` stays in its registers until `result` is there; loads from LDS stay on their side of this.
+// The operands stay in their registers until `result` is there; loads from LDS stay on their side of this.
 template <typename T>
-__device__ void keep(bf16x8 operand, T& result) {
-  asm volatile("" : "+v"(result) : "v"(operand));
+__device__ void keep(bf16x8 a, bf16x8 b, T& result) {
+  asm volatile("" : "+v"(result) : "v"(a), "v"(b));
 }
 
-// The scheduler moves nothing across this: it would rather fill all registers, and spill.
-__device__ void no_more_at_once() { __builtin_amdgcn_sched_barrier(0); }
+// The scheduler moves nothing across the first, and neither matrix nor memory instructions across the second.
+__device__ void pin_all() { __builtin_amdgcn_sched_barrier(0); }
+__device__ void pin_order() { __builtin_amdgcn_sched_barrier(0x0406); }  // VALU, SALU, transcendentals may pass
+// Matrix instructions issued before have left the pipe.
+__device__ void drain_matrix_pipe() {
+  pin_all();
+  asm volatile("s_nop 15");
+  pin_all();
+}
+// The compiler computes what depends on x here, and not once for all tiles.
+__device__ void not_invariant(uint32_t& x) { asm volatile("" : "+v"(x)); }
 
 // NaN when one of them is.
 __device__ float maximum(float a, float b) { return __builtin_elementwise_maximum(a, b); }

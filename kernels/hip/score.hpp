@@ -15,7 +15,7 @@ struct ScoreScale {
 };
 // With kGeneral s is scaled, capped and biased; without it s is the product itself, and the scale is in the factor.
 template <bool kGeneral>
-__device__ ScoreScale score_scale(const Bf16PrefillArguments& a) {
+__device__ ScoreScale score_scale(Arguments& a) {
   if (kGeneral) return {kLog2E, 1.0f};
   return {a.scale * kLog2E, a.scale};
 }
@@ -34,7 +34,7 @@ struct Bias {
   const uint8_t* base;  // of the wave's first row
   uint32_t row, rows;   // bytes to this lane's row and to the last one
 };
-__device__ Bias bias_of(const Bf16PrefillArguments& a, uint32_t batch, uint32_t head, uint32_t first_row,
+__device__ Bias bias_of(Arguments& a, uint32_t batch, uint32_t head, uint32_t first_row,
                         uint32_t last_row, uint32_t row) {
   const auto* base = static_cast<const uint8_t*>(a.bias);
   const uint32_t pitch = static_cast<uint32_t>(a.bias_row);
@@ -44,23 +44,24 @@ __device__ Bias bias_of(const Bf16PrefillArguments& a, uint32_t batch, uint32_t 
 
 // Keys whose bias is -inf become invisible.
 template <typename T, bool kBroadcast>
-__device__ void add_bias(const Bf16PrefillArguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2],
+__device__ void add_bias(Arguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2],
                          Seen& seen) {
   const uint32_t first = kBroadcast ? 0 : tile * kTileKeys;
   const uint32_t keys = kBroadcast ? 1 : a.keys - first;
   const window from = window_of(bias.base + uint64_t{first} * sizeof(T), bias.rows + keys * sizeof(T));
-  const uint32_t offset = bias.row + (kBroadcast ? 0 : lane() / 32 * 4 * sizeof(T));
+  uint32_t offset = bias.row + (kBroadcast ? 0 : lane() / 32 * 4 * sizeof(T));
+  not_invariant(offset);
 #pragma unroll
   for (uint32_t i = 0; i < kHeld; ++i) {
-    const float b = load<T>(from, offset, kBroadcast ? 0 : held_key(i) * sizeof(T));
+    const float b = load<T>(from, offset + (kBroadcast ? 0 : held_key(i) * sizeof(T)));
     const float y = s[i / 16][i % 16] + b;
     seen.remove(i, b == -kInfinity || y == -kInfinity);
     s[i / 16][i % 16] = y;
-    if (i % 8 == 7) no_more_at_once();
+    if (i % 8 == 7) pin_all();
   }
 }
 template <typename T>
-__device__ void add_bias(const Bf16PrefillArguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2],
+__device__ void add_bias(Arguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2],
                          Seen& seen) {
   if (a.bias_column == 0)
     add_bias<T, true>(a, bias, tile, s, seen);
@@ -69,7 +70,7 @@ __device__ void add_bias(const Bf16PrefillArguments& a, const Bias& bias, uint32
 }
 
 // Scores become logits.
-__device__ void finish_scores(const Bf16PrefillArguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2],
+__device__ void finish_scores(Arguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2],
                               Seen& seen) {
   const float rcp_cap = a.softcap == 0.0f ? 0.0f : 1.0f / a.softcap;
 #pragma unroll
@@ -78,7 +79,7 @@ __device__ void finish_scores(const Bf16PrefillArguments& a, const Bias& bias, u
 #pragma unroll
     for (uint32_t i = 0; i < kHeld; ++i) {
       s[i / 16][i % 16] = a.softcap * tanh(s[i / 16][i % 16] * rcp_cap);
-      if (i % 8 == 7) no_more_at_once();
+      if (i % 8 == 7) pin_all();
     }
   }
   if (a.bias == nullptr) return;

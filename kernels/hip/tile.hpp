@@ -104,14 +104,16 @@ struct Operands {
     for (uint32_t i = 0; i < kCount; ++i) {
       floatx16& d = sum(i);
       d = multiply(a[i % kAhead], b(i), d);
-      if (i == 0) continue;
-      const uint32_t last = i - 1, next = last + kAhead;
-      keep(a[last % kAhead], d);
-      if (next < kCount) a[last % kAhead] = load(next);
+      if (i > 0) {
+        const uint32_t last = i - 1, next = last + kAhead;
+        keep(a[last % kAhead], b(last), d);
+        if (next < kCount) a[last % kAhead] = load(next);
+      }
+      pin_order();
     }
   }
   // The last operand is no longer read when `result` depends on its product.
-  __device__ void end(float& result) { keep(a[(kCount - 1) % kAhead], result); }
+  __device__ void end(float& result) { keep(a[(kCount - 1) % kAhead], a[(kCount - 1) % kAhead], result); }
 };
 
 }  // namespace zyfa

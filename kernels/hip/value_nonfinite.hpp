@@ -52,6 +52,7 @@ __device__ void multiply_nonfinite(lds_ptr<const uint8_t> tile, const bf16x8 (&p
       o[block] = multiply(changed(v, without_nonfinite), p[step], o[block]);
       plus = multiply(changed(v, [](uint32_t w) { return ones_of_infinity(w, false); }), visible[step], plus);
       minus = multiply(changed(v, [](uint32_t w) { return ones_of_infinity(w, true); }), visible[step], minus);
+      drain_matrix_pipe();  // before the operands' registers are loaded again
     }
 #pragma unroll
     for (uint32_t r = 0; r < 16; ++r) {

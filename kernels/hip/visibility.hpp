@@ -7,6 +7,16 @@
 
 namespace zyfa {
 
+// The kernel's arguments where the launch left them.
+using Arguments = const Bf16PrefillArguments __attribute__((address_space(4)));
+__device__ Arguments& arguments() { return *(Arguments*)(__builtin_amdgcn_kernarg_segment_ptr()); }
+// The same ones, read from memory again: all of them at once do not fit into scalar registers.
+__device__ Arguments& reread(Arguments& a) {
+  Arguments* from = &a;
+  asm volatile("" : "+s"(from));
+  return *from;
+}
+
 // Half-open; empty when end <= first.
 struct KeyRange {
   int first, end;
@@ -17,14 +27,14 @@ __device__ int clamped(long long x, int low, int high) {
 }
 
 // The keys of a batch that its table leaves.
-__device__ KeyRange keys_of_batch(const Bf16PrefillArguments& a, uint32_t batch) {
+__device__ KeyRange keys_of_batch(Arguments& a, uint32_t batch) {
   const int keys = static_cast<int>(a.keys);
   if (a.key_range == nullptr) return {0, keys};
   return {clamped(a.key_range[2 * batch], 0, keys), clamped(a.key_range[2 * batch + 1], 0, keys)};
 }
 
 // Those of them that causality and window leave to a row.
-__device__ KeyRange keys_of_row(const Bf16PrefillArguments& a, KeyRange batch, uint32_t row) {
+__device__ KeyRange keys_of_row(Arguments& a, KeyRange batch, uint32_t row) {
   const long long position = static_cast<long long>(row) + a.diagonal;
   KeyRange seen = batch;
   if (a.causal != 0) seen.end = clamped(position + 1, 0, batch.end);
@@ -36,7 +46,7 @@ __device__ KeyRange keys_of_row(const Bf16PrefillArguments& a, KeyRange batch, u
 struct Limits {
   KeyRange any, all;
 };
-__device__ Limits limits_of_rows(const Bf16PrefillArguments& a, KeyRange batch, uint32_t first, uint32_t last) {
+__device__ Limits limits_of_rows(Arguments& a, KeyRange batch, uint32_t first, uint32_t last) {
   const KeyRange low = keys_of_row(a, batch, first), high = keys_of_row(a, batch, last);
   return {{low.first, high.end}, {high.first, low.end}};
 }
