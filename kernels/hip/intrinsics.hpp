@@ -1,5 +1,5 @@
-// One-line verbs for the machine instructions of the attention kernels. gfx942 lacks some of gfx950's: there the
-// verb keeps its meaning and costs more.
+// One-line verbs for the machine instructions of the attention kernels. gfx942 lacks some of gfx950's: there
+// the verb keeps its meaning and costs more.
 #pragma once
 
 #include "device.hpp"
@@ -25,8 +25,8 @@ constexpr bool kTwoStages = false;  // 64 KiB of LDS hold one stage of the large
 constexpr bool kTwoStages = true;
 #endif
 
-// D = A·B + C on 32 x 32 x 16. Lane l brings 8 values of A row l % 32 and of B column l % 32. Which k they belong
-// to is the callers' business, as long as A and B agree.
+// D = A·B + C on 32 x 32 x 16. Lane l brings 8 values of A row l % 32 and of B column l % 32. Which k they
+// belong to is the callers' business, as long as A and B agree.
 __device__ floatx16 multiply(bf16x8 a, bf16x8 b, floatx16 c) {
 #if defined(__gfx942__)
   const auto low = [](bf16x8 x) { return __builtin_bit_cast(shortx4, x.lo); };
@@ -38,8 +38,8 @@ __device__ floatx16 multiply(bf16x8 a, bf16x8 b, floatx16 c) {
 #endif
 }
 
-// Lanes form groups of 16. Lanes 4p to 4p + 3 of a group point at the 16 consecutive values of row p, 4 values
-// each; lane i receives column i, rows 0 to 3.
+// Lanes form groups of 16. Lanes 4p to 4p + 3 of a group point at the 16 consecutive values of row p, 4
+// values each; lane i receives column i, rows 0 to 3.
 __device__ bf16x4 read_transposed(lds_ptr<const bf16x4> from) {
 #if defined(__gfx942__)
   const bf16x4 own = *from;
@@ -89,8 +89,8 @@ __device__ void load_to_lds(window from, uint32_t offset, lds_ptr<uint8_t> to) {
 }
 __device__ void wait_for_loads() { __builtin_amdgcn_s_waitcnt(0x0F70); }  // vmcnt(0)
 
-// {x of lane l, x of lane l - 32} become {x, y} of ... : afterwards lanes below 32 hold x of lanes l and l + 32,
-// lanes from 32 on hold y of lanes l - 32 and l.
+// {x of lane l, x of lane l - 32} become {x, y} of ... : afterwards lanes below 32 hold x of lanes l and l +
+// 32, lanes from 32 on hold y of lanes l - 32 and l.
 __device__ uint32x2 swap_halves(uint32_t x, uint32_t y) {
 #if defined(__gfx942__)
   const bool upper = lane() >= 32;
@@ -115,7 +115,9 @@ __device__ void keep(bf16x8 a, bf16x8 b, T& result) {
 
 // The scheduler moves nothing across the first, and neither matrix nor memory instructions across the second.
 __device__ void pin_all() { __builtin_amdgcn_sched_barrier(0); }
-__device__ void pin_order() { __builtin_amdgcn_sched_barrier(0x0406); }  // VALU, SALU, transcendentals may pass
+__device__ void pin_order() {
+  __builtin_amdgcn_sched_barrier(0x0406);
+}  // VALU, SALU, transcendentals may pass
 // Matrix instructions issued before have left the pipe.
 __device__ void drain_matrix_pipe() {
   pin_all();

@@ -13,7 +13,8 @@ constexpr float kInfinity = __builtin_inff();
 struct ScoreScale {
   float factor, natural;  // to log2 units, to nats
 };
-// With kGeneral s is scaled, capped and biased; without it s is the product itself, and the scale is in the factor.
+// With kGeneral s is scaled, capped and biased; without it s is the product itself, and the scale is in the
+// factor.
 template <bool kGeneral>
 __device__ ScoreScale score_scale(Arguments& a) {
   if (kGeneral) return {kLog2E, 1.0f};
@@ -34,18 +35,17 @@ struct Bias {
   const uint8_t* base;  // of the wave's first row
   uint32_t row, rows;   // bytes to this lane's row and to the last one
 };
-__device__ Bias bias_of(Arguments& a, uint32_t batch, uint32_t head, uint32_t first_row,
-                        uint32_t last_row, uint32_t row) {
+__device__ Bias bias_of(Arguments& a, uint32_t batch, uint32_t head, uint32_t first_row, uint32_t last_row,
+                        uint32_t row) {
   const auto* base = static_cast<const uint8_t*>(a.bias);
   const uint32_t pitch = static_cast<uint32_t>(a.bias_row);
-  return {base + batch * a.bias_batch + head * a.bias_head + first_row * a.bias_row, (row - first_row) * pitch,
-          (last_row - first_row) * pitch};
+  return {base + batch * a.bias_batch + head * a.bias_head + first_row * a.bias_row,
+          (row - first_row) * pitch, (last_row - first_row) * pitch};
 }
 
 // Keys whose bias is -inf become invisible.
 template <typename T, bool kBroadcast>
-__device__ void add_bias(Arguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2],
-                         Seen& seen) {
+__device__ void add_bias(Arguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2], Seen& seen) {
   const uint32_t first = kBroadcast ? 0 : tile * kTileKeys;
   const uint32_t keys = kBroadcast ? 1 : a.keys - first;
   const window from = window_of(bias.base + uint64_t{first} * sizeof(T), bias.rows + keys * sizeof(T));
@@ -61,8 +61,7 @@ __device__ void add_bias(Arguments& a, const Bias& bias, uint32_t tile, floatx16
   }
 }
 template <typename T>
-__device__ void add_bias(Arguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2],
-                         Seen& seen) {
+__device__ void add_bias(Arguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2], Seen& seen) {
   if (a.bias_column == 0)
     add_bias<T, true>(a, bias, tile, s, seen);
   else
@@ -70,8 +69,7 @@ __device__ void add_bias(Arguments& a, const Bias& bias, uint32_t tile, floatx16
 }
 
 // Scores become logits.
-__device__ void finish_scores(Arguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2],
-                              Seen& seen) {
+__device__ void finish_scores(Arguments& a, const Bias& bias, uint32_t tile, floatx16 (&s)[2], Seen& seen) {
   const float rcp_cap = a.softcap == 0.0f ? 0.0f : 1.0f / a.softcap;
 #pragma unroll
   for (uint32_t i = 0; i < kHeld; ++i) s[i / 16][i % 16] *= a.scale;

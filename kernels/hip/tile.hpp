@@ -72,8 +72,8 @@ __device__ bf16x8 key_operand(lds_ptr<const uint8_t> tile, uint32_t half, uint32
   return *(lds_ptr<const bf16x8>)(tile + (32 * half + row) * Tile<kDim>::kRowBytes + kChunkBytes * chunk);
 }
 
-// Operand A of O^T = V^T·P^T: rows are the dims 32 block + l % 32, k the keys that registers 8 step % 16 ... of
-// S^T hold in this lane: 16 step + 8 (e / 4) + 4 (l / 32) + e % 4.
+// Operand A of O^T = V^T·P^T: rows are the dims 32 block + l % 32, k the keys that registers 8 step % 16 ...
+// of S^T hold in this lane: 16 step + 8 (e / 4) + 4 (l / 32) + e % 4.
 template <uint32_t kDim>
 __device__ bf16x8 value_operand(lds_ptr<const uint8_t> tile, uint32_t block, uint32_t step) {
   const uint32_t l = lane(), row = 4 * (l / 32) + l % 16 / 4;
@@ -85,8 +85,9 @@ __device__ bf16x8 value_operand(lds_ptr<const uint8_t> tile, uint32_t block, uin
   return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
 }
 
-// Multiplies operands 0 .. kCount - 1 that `load` reads from LDS, kAhead of them on their way. An operand's registers
-// are filled again only behind the next matrix instruction: the one that reads them may still be running (G21).
+// Multiplies operands 0 .. kCount - 1 that `load` reads from LDS, kAhead of them on their way. An operand's
+// registers are filled again only behind the next matrix instruction: the one that reads them may still be
+// running (G21).
 constexpr uint32_t kAhead = 4;
 template <uint32_t kCount>
 struct Operands {

@@ -1,5 +1,5 @@
-// P·V where V has NaN or infinity at keys that some row does not see. 0 · NaN is NaN, so such values are taken out of
-// the product and reach the rows that see them by a product of zeros and ones.
+// P·V where V has NaN or infinity at keys that some row does not see. 0 · NaN is NaN, so such values are
+// taken out of the product and reach the rows that see them by a product of zeros and ones.
 #pragma once
 
 #include "visibility.hpp"
@@ -51,7 +51,8 @@ __device__ void multiply_nonfinite(lds_ptr<const uint8_t> tile, const bf16x8 (&p
       const bf16x8 v = value_operand<kDim>(tile, block, step);
       o[block] = multiply(changed(v, without_nonfinite), p[step], o[block]);
       plus = multiply(changed(v, [](uint32_t w) { return ones_of_infinity(w, false); }), visible[step], plus);
-      minus = multiply(changed(v, [](uint32_t w) { return ones_of_infinity(w, true); }), visible[step], minus);
+      minus =
+          multiply(changed(v, [](uint32_t w) { return ones_of_infinity(w, true); }), visible[step], minus);
       drain_matrix_pipe();  // before the operands' registers are loaded again
     }
 #pragma unroll

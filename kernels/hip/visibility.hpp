@@ -38,7 +38,8 @@ __device__ KeyRange keys_of_row(Arguments& a, KeyRange batch, uint32_t row) {
   const long long position = static_cast<long long>(row) + a.diagonal;
   KeyRange seen = batch;
   if (a.causal != 0) seen.end = clamped(position + 1, 0, batch.end);
-  if (a.window_left >= 0) seen.first = clamped(position - a.window_left, batch.first, static_cast<int>(a.keys));
+  if (a.window_left >= 0)
+    seen.first = clamped(position - a.window_left, batch.first, static_cast<int>(a.keys));
   return seen;
 }
 
@@ -67,7 +68,8 @@ __device__ uint64_t range_bits(KeyRange range, uint32_t tile) {
   return below(range.end - first) & ~below(range.first - first);
 }
 
-// Of the 64 keys of a tile a lane holds scores of 32: register r of half t is key 32 t + 8 (r / 4) + 4 (l / 32) + r % 4.
+// Of the 64 keys of a tile a lane holds scores of 32: register r of half t is key 32 t + 8 (r / 4) + 4 (l /
+// 32) + r % 4.
 constexpr uint32_t kHeld = 32;
 __device__ constexpr uint32_t held_key(uint32_t i) { return i / 16 * 32 + i % 16 / 4 * 8 + i % 4; }
 // Which of them are visible; bit held_key(i) stands for score i.
