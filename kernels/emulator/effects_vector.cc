@@ -177,7 +177,8 @@ Role role_of_source(const Instruction& instruction, int index) {
   return Role::source;
 }
 
-// Of a pair of registers only the half that the selections name has to be there: clang leaves the other undefined.
+// Of a pair of registers only the half that the selections name has to be there: clang leaves the other
+// undefined.
 void read_source(const Instruction& instruction, int i, Effects& effects) {
   const Operand& source = instruction.src[i];
   const Role role = role_of_source(instruction, i);
