@@ -81,14 +81,18 @@ __device__ float rescale(float tile_max, float factor, Result<kValueDim>& result
   return anchor;
 }
 
-// Rounded to bfloat16, and their sum.
+// Rounded to bfloat16, and their sum. Where the factor is at most 1 one multiply-add is as good as a
+// difference and a product: it cannot overflow, and what it loses is the same for all keys of the tile.
+template <bool kFused>
 __device__ void probabilities(const floatx16 (&s)[2], float anchor, float factor, bf16x8 (&p)[kHalfSteps],
                               float& sum) {
+  const float shift = -anchor * factor;
+  const auto probability = [&](float score) {
+    return exp2(kFused ? __builtin_fmaf(score, factor, shift) : (score - anchor) * factor);
+  };
 #pragma unroll
   for (uint32_t i = 0; i < kHeld; i += 2) {
-    const float a = exp2((s[i / 16][i % 16] - anchor) * factor);
-    const float b = exp2((s[i / 16][i % 16 + 1] - anchor) * factor);
-    const bf16x2 pair = to_bf16(a, b);
+    const bf16x2 pair = to_bf16(probability(s[i / 16][i % 16]), probability(s[i / 16][i % 16 + 1]));
     sum = add_pair(pair, sum);
     p[i / 8][i % 8] = pair[0];
     p[i / 8][i % 8 + 1] = pair[1];
@@ -108,8 +112,8 @@ struct Work {
 
 // Returns whether the product is wrong for want of care: V is not finite at keys that some row does not see.
 //
-// The pieces of the next tile are asked for between matrix instructions: together they would hold up the wave for
-// as long as a quarter of the tile takes.
+// The pieces of the next tile are asked for between matrix instructions: together they would hold up the wave
+// for as long as a quarter of the tile takes.
 template <uint32_t kDim, uint32_t kValueDim, bool kGeneral, bool kCareful, typename Next>
 __device__ bool attend(const Work<kDim>& work, lds_ptr<const uint8_t> keys, lds_ptr<const uint8_t> values,
                        uint32_t tile, uint64_t unmasked, const Next& next, Result<kValueDim>& result) {
@@ -137,7 +141,7 @@ __device__ bool attend(const Work<kDim>& work, lds_ptr<const uint8_t> keys, lds_
   const float anchor = rescale(top, work.scale.factor, result);
   bf16x8 p[kHalfSteps];
   if (kCareful) {
-    probabilities(s, anchor, work.scale.factor, p, result.sum);
+    probabilities<!kGeneral>(s, anchor, work.scale.factor, p, result.sum);
     multiply_nonfinite<kValueDim>(values, p, seen, result.o);
     return false;
   }
@@ -145,7 +149,7 @@ __device__ bool attend(const Work<kDim>& work, lds_ptr<const uint8_t> keys, lds_
   const auto value = [&](uint32_t i) { return value_operand<kValueDim>(values, i % kBlocks, i / kBlocks); };
   value_operands.begin(value);
   const bool wrong = masked && has_nonfinite<kValueDim>(values);
-  probabilities(s, anchor, work.scale.factor, p, result.sum);
+  probabilities<!kGeneral>(s, anchor, work.scale.factor, p, result.sum);
   value_operands.multiply_all(
       value, [&](uint32_t i) -> floatx16& { return result.o[i % kBlocks]; },
       [&](uint32_t i) { return p[i / kBlocks]; }, [](uint32_t) {});
@@ -276,7 +280,8 @@ __device__ void arrive() {
   barrier();
 }
 
-// All tiles in ascending order, the next one being loaded meanwhile. Returns what attend() does, for this wave.
+// All tiles in ascending order, the next one being loaded meanwhile. Returns what attend() does, for this
+// wave.
 template <uint32_t kDim, uint32_t kValueDim, uint32_t kWaves, bool kGeneral>
 __device__ bool attend_tiles(const Work<kDim>& work, const Place& p, const Source& from, const Stages& stages,
                              Result<kValueDim>& result) {
@@ -291,7 +296,8 @@ __device__ bool attend_tiles(const Work<kDim>& work, const Place& p, const Sourc
     mask = mask_byte(work.a, p, tile + 1);
     const Next next(from, tile + 1, other);
     if (touches(work.wave.any, tile))
-      wrong |= attend<kDim, kValueDim, kGeneral, false>(work, here.keys, here.values, tile, unmasked, next, result);
+      wrong |= attend<kDim, kValueDim, kGeneral, false>(work, here.keys, here.values, tile, unmasked, next,
+                                                        result);
     else
       next.all();
     arrive();
@@ -305,8 +311,8 @@ __device__ bool attend_tiles(const Work<kDim>& work, const Place& p, const Sourc
 
 // The same tile after tile in one stage: with care, which is rare, or where two stages do not fit.
 template <uint32_t kDim, uint32_t kValueDim, uint32_t kWaves, bool kGeneral, bool kCareful>
-__device__ bool attend_tiles_singly(const Work<kDim>& work, const Place& p, const Source& from, const Stage& stage,
-                                    Result<kValueDim>& result) {
+__device__ bool attend_tiles_singly(const Work<kDim>& work, const Place& p, const Source& from,
+                                    const Stage& stage, Result<kValueDim>& result) {
   bool wrong = false;
   for (uint32_t tile = from.first; tile < from.end; ++tile) {
     const uint64_t unmasked = __builtin_amdgcn_ballot_w64(mask_byte(work.a, p, tile) != 0);
@@ -358,7 +364,8 @@ __device__ void prefill(Arguments& a) {
     if constexpr (kTwoStages)
       wrong = attend_tiles<kDim, kValueDim, kWaves, kGeneral>(work, p, from, stages, result);
     else
-      wrong = attend_tiles_singly<kDim, kValueDim, kWaves, kGeneral, false>(work, p, from, stages.even, result);
+      wrong =
+          attend_tiles_singly<kDim, kValueDim, kWaves, kGeneral, false>(work, p, from, stages.even, result);
     if (in_some_wave<kWaves>(wrong, (lds_ptr<uint32_t>)keys_even)) {
       result = {};
       attend_tiles_singly<kDim, kValueDim, kWaves, kGeneral, true>(work, p, from, stages.even, result);

@@ -53,7 +53,9 @@ struct Fetch {
     const uint32_t left = first < rows.end ? rows.end - first : 0;
     const uint32_t here = left < kTileKeys ? left : kTileKeys;
     hidden = first < rows.first ? rows.first - first : 0;
-    from = window_of(rows.base + uint64_t{first} * pitch, here == 0 ? 0 : (here - 1) * pitch + T::kRowBytes);
+    // clang would compute them per lane, and loop over lanes with different windows.
+    const uint32_t bytes = uniform(here == 0 ? 0 : (here - 1) * pitch + T::kRowBytes);
+    from = window_of(rows.base + uint64_t{first} * pitch, bytes);
   }
   __device__ void piece(uint32_t i) const {
     const uint32_t slot = i * kItems + thread();
@@ -103,7 +105,8 @@ struct Operands {
 #pragma unroll
     for (uint32_t i = 0; i < kAhead; ++i) a[i] = load(i);
   }
-  // `sum(i)` is the accumulator of operand i, `b(i)` what it is multiplied with, `also(i)` what goes on besides.
+  // `sum(i)` is the accumulator of operand i, `b(i)` what it is multiplied with, `also(i)` what goes on
+  // besides.
   template <typename Load, typename Sum, typename Other, typename Also>
   __device__ void multiply_all(Load load, Sum sum, Other b, Also also) {
 #pragma unroll

@@ -76,7 +76,7 @@ def waves(head_dim: int, general: bool = False) -> int:
 
 def needs_general(a: Arguments) -> bool:
     """needs_general() of the header."""
-    return a.softcap != 0 or a.bias != 0 or not 1e-37 <= a.scale <= 1e38
+    return a.softcap != 0 or a.bias != 0 or not 1e-37 <= a.scale <= 0.69
 
 
 def axes(layout: str) -> tuple[int, int]:

@@ -40,7 +40,7 @@ def test_softcap_of_large_scores():
     check(gaussian((1, 1, 1), 40, 130), softcap=50.0, scale=1e4)
 
 
-@pytest.mark.parametrize("scale", [0.0, -0.1, -1.0, 1e-38])
+@pytest.mark.parametrize("scale", [0.0, -0.1, -1.0, 1e-38, 0.7, 1.0, 30.0])
 @pytest.mark.parametrize("dims", [(64, 64), (128, 128)])
 def test_scales(dims, scale):
     check(gaussian((1, 2, 1), 70, 130, dims), scale=scale)
