@@ -14,6 +14,8 @@ using uint8_t = unsigned char;
 using uint16_t = unsigned short;
 using uint32_t = unsigned int;
 using uint64_t = unsigned long long;
+using int32_t = int;
+using int64_t = long long;
 
 template <typename T, int N>
 using vec = T __attribute__((ext_vector_type(N)));
@@ -26,10 +28,11 @@ using floatx16 = vec<float, 16>;
 
 constexpr uint32_t kWaveLanes = 64;
 
-// Position of this work-item and sizes of the launch along x.
+// Position of this work-item in the launch; along x where nothing else is said.
 __device__ uint32_t thread() { return __builtin_amdgcn_workitem_id_x(); }
 __device__ uint32_t block() { return __builtin_amdgcn_workgroup_id_x(); }
 __device__ uint32_t block_y() { return __builtin_amdgcn_workgroup_id_y(); }
+__device__ uint32_t block_z() { return __builtin_amdgcn_workgroup_id_z(); }
 __device__ uint32_t block_items() { return __builtin_amdgcn_workgroup_size_x(); }
 __device__ uint32_t lane() { return thread() % kWaveLanes; }
 // The same in all lanes, and the compiler may know it.
