@@ -71,17 +71,11 @@ void permute_b(const Instruction& instruction, const uint32_t* rows[], int count
 
 // ---- block scales --------------------------------------------------------------------------------------
 
+// The decoder takes VGPRs only: of anything else the chip reads bits 30:23, a defect that LLVM works around.
 void read_scale(const Wave& wave, const Instruction& instruction, int which, double factors[kLanes]) {
-  const Operand& operand = instruction.scale[which];
-  if (operand.is_vgpr()) {
-    const int byte = (instruction.op_sel >> which & 1) | (instruction.op_sel_hi >> which & 1) << 1;
-    for (int l = 0; l < kLanes; ++l)
-      factors[l] = decode_scale(static_cast<uint8_t>(wave.vgpr[operand.reg][l] >> (8 * byte)));
-    return;
-  }
-  // A defect of the chip (LLVM works around it): of anything but a VGPR it takes the exponent of a float.
-  const uint32_t value = operand.is_sgpr() ? wave.sgpr[operand.reg] : static_cast<uint32_t>(operand.value);
-  for (int l = 0; l < kLanes; ++l) factors[l] = decode_scale(static_cast<uint8_t>(value >> 23));
+  const uint32_t* scales = wave.vgpr[instruction.scale[which].reg];
+  const int byte = (instruction.op_sel >> which & 1) | (instruction.op_sel_hi >> which & 1) << 1;
+  for (int l = 0; l < kLanes; ++l) factors[l] = decode_scale(static_cast<uint8_t>(scales[l] >> (8 * byte)));
 }
 
 // ---- the instructions ----------------------------------------------------------------------------------

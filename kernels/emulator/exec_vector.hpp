@@ -1,7 +1,7 @@
 // Vector instructions work on whole registers: 64 lanes of 32 bits. Sources are fetched (modifiers, DPP and
 // SDWA applied) into plain arrays, a loop over the lanes computes, the result is stored under EXEC. These
-// files are compiled once per instruction set of the host (CMakeLists.txt); each copy lives in its own
-// namespace.
+// files are compiled once per instruction set of the host (CMakeLists.txt); each copy has its own
+// namespace, and no inline function that the linker could take from another copy.
 #pragma once
 
 #include <cstring>

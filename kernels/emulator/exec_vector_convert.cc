@@ -236,9 +236,9 @@ constexpr Format eight_bits() {
   return Mantissa == 3 ? kFp8 : kBf8;
 }
 template <int Mantissa, int Bias>
-uint32_t small_of(uint32_t bits, bool saturate) {
+uint32_t small_of(uint32_t bits, uint32_t overflow) {
   const uint32_t rest = bits & 0x7fffffff;
-  return finish_code(nearest_code<Mantissa, Bias>(rest), bits >> 31, rest > 0x7f800000, saturate,
+  return finish_code(nearest_code<Mantissa, Bias>(rest), bits >> 31, rest > 0x7f800000, overflow,
                      eight_bits<Mantissa, Bias>());
 }
 // Two bytes into the half that op_sel[3] names, the other kept. Rounds to nearest whatever MODE says.
@@ -247,9 +247,9 @@ void pk_small_f32(Wave& wave, const Instruction& in) {
   Lanes buffers[2], result;
   const uint32_t* a = fetch(wave, in, 0, Width::w32, buffers[0]);
   const uint32_t* b = fetch(wave, in, 1, Width::w32, buffers[1]);
-  const bool saturate = wave.mode.bits >> 23 & 1;
+  const uint32_t overflow = overflow_code(wave.mode.bits >> 23 & 1, eight_bits<Mantissa, Bias>());
   for (int i = 0; i < kLanes; ++i)
-    result.lane[i] = small_of<Mantissa, Bias>(a[i], saturate) | small_of<Mantissa, Bias>(b[i], saturate) << 8;
+    result.lane[i] = small_of<Mantissa, Bias>(a[i], overflow) | small_of<Mantissa, Bias>(b[i], overflow) << 8;
   store16(wave, in, result.lane, Rest::keep);
 }
 // One byte, op_sel[3:2] of the destination.
@@ -260,13 +260,13 @@ void sr_small_f32(Wave& wave, const Instruction& in) {
   const uint32_t* a = fetch(wave, in, 0, Width::w32, buffers[0]);
   const uint32_t* random = fetch(wave, in, 1, Width::w32, buffers[1]);
   const uint32_t* old = wave.vgpr[in.dst.reg];
-  const bool saturate = wave.mode.bits >> 23 & 1;
+  const uint32_t overflow = overflow_code(wave.mode.bits >> 23 & 1, kFormat);
   const unsigned shift = 8 * (in.op_sel >> 2 & 3);
   for (int i = 0; i < kLanes; ++i) {
     const uint32_t rest = a[i] & 0x7fffffff;
     const bool special = rest >= 0x7f800000;
     const uint32_t code = special ? 0xffff : stochastic_code(as_float(rest), random[i], kFormat);
-    const uint32_t byte = finish_code(code, a[i] >> 31, rest > 0x7f800000, saturate, kFormat);
+    const uint32_t byte = finish_code(code, a[i] >> 31, rest > 0x7f800000, overflow, kFormat);
     result.lane[i] = (old[i] & ~(255u << shift)) | byte << shift;
   }
   store(wave, in, result.lane);
@@ -278,7 +278,7 @@ void sr_half_f32(Wave& wave, const Instruction& in) {
   Lanes buffers[2], result;
   const uint32_t* a = fetch(wave, in, 0, Width::w32, buffers[0]);
   const uint32_t* random = fetch(wave, in, 1, Width::w32, buffers[1]);
-  const bool saturate = !Brain && (wave.mode.bits >> 23 & 1);
+  const uint32_t overflow = overflow_code(!Brain && (wave.mode.bits >> 23 & 1), kFormat);
   for (int i = 0; i < kLanes; ++i) {
     const uint32_t rest = a[i] & 0x7fffffff;
     const bool nan = rest > 0x7f800000, infinite = rest == 0x7f800000;
@@ -286,7 +286,7 @@ void sr_half_f32(Wave& wave, const Instruction& in) {
                           : nan    ? 0
                                    : stochastic_code(as_float(rest), random[i], kFormat);
     result.lane[i] =
-        infinite ? (a[i] >> 31) << 15 | code : finish_code(code, a[i] >> 31, nan, saturate, kFormat);
+        infinite ? (a[i] >> 31) << 15 | code : finish_code(code, a[i] >> 31, nan, overflow, kFormat);
   }
   store16(wave, in, result.lane, Rest::keep);
 }

@@ -219,6 +219,8 @@ typename Number<N>::B fix_quotient(typename Number<N>::B quotient, typename Numb
   // Far below the range the quotient is what underflow gives under nearest-even: zero.
   constexpr int kUnderflow = N == 32 ? -150 : -1075;
   if (X::exponent(numerator) - X::exponent(denominator) < kUnderflow) return sign;
+  // Of finite operands only overflow on the way makes a NaN.
+  if (X::nan(quotient)) return sign | X::kInfinity;
   return sign | X::size(quotient);
 }
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.kernels.emulator.wave_kernel import run_kernel
-
+from kernels.emulator.wave_kernel import run_kernel
 from zyfa_ort.kernels.emulator import Finding, Result
 from zyfa_ort.kernels.errors import EmulationError
 
@@ -82,11 +81,13 @@ CASES = {
     "two LDS reads and a scalar load": (DS + DS2 + SM + "  s_waitcnt lgkmcnt(1)\n  v_mov_b32 v20, v12", None),
     "clock": ("  s_memtime s[20:21]\n  s_mov_b32 s22, s20", "G17"),
     "flat to memory": (
-        "  v_mov_b32 v5, s5\n  v_add_u32 v4, s4, v1\n  flat_load_dword v10, v[4:5]\n  s_waitcnt vmcnt(0)\n  v_mov_b32 v20, v10",
+        "  v_mov_b32 v5, s5\n  v_add_u32 v4, s4, v1\n  flat_load_dword v10, v[4:5]\n"
+        "  s_waitcnt vmcnt(0)\n  v_mov_b32 v20, v10",
         None,
     ),
     "flat to LDS needs both counters": (
-        "  v_mov_b32 v5, 0x10000\n  v_mov_b32 v4, v1\n  flat_load_dword v10, v[4:5]\n  s_waitcnt lgkmcnt(0)\n  v_mov_b32 v20, v10",
+        "  v_mov_b32 v5, 0x10000\n  v_mov_b32 v4, v1\n  flat_load_dword v10, v[4:5]\n"
+        "  s_waitcnt lgkmcnt(0)\n  v_mov_b32 v20, v10",
         "G17",
     ),
     "flat to LDS with both": (
@@ -124,9 +125,13 @@ def test_message_names_register_load_and_counter() -> None:
     assert finding.message.startswith("v10 is read while the load at +0x")
     assert finding.message.endswith("is on its way: no s_waitcnt vmcnt covers it")
     assert finding.severity == "error"
-    assert "a5 is overwritten" in only("  global_load_dword a5, v1, s[4:5]\n  v_accvgpr_write_b32 a5, 0").message
+    assert (
+        "a5 is overwritten" in only("  global_load_dword a5, v1, s[4:5]\n  v_accvgpr_write_b32 a5, 0").message
+    )
     assert only(VM.replace("v10", "v2") + "  s_nop 1\n  v_mov_b32 v20, v2").rule == "G17"
-    assert "only lgkmcnt(0) covers it" in only(SM + DS + "  s_waitcnt lgkmcnt(1)\n  s_mov_b32 s21, s20").message
+    assert (
+        "only lgkmcnt(0) covers it" in only(SM + DS + "  s_waitcnt lgkmcnt(1)\n  s_mov_b32 s21, s20").message
+    )
     assert "v30 was never written in lane 0" in only("  v_mov_b32 v20, v30").message
 
 
@@ -174,7 +179,10 @@ def test_full_counters_stall_the_issue() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("  v_mov_b32 v96, 0", "v96 is beyond the kernel's allocation of 96 vector registers .accum_offset 64"),
+        (
+            "  v_mov_b32 v96, 0",
+            "v96 is beyond the kernel's allocation of 96 vector registers .accum_offset 64",
+        ),
         ("  v_mov_b32 v20, v63\n  v_accvgpr_write_b32 a32, 0", "a32 is beyond the kernel's allocation of 96"),
         ("  global_load_dwordx4 v[94:97], v1, s[4:5]", "v96 is beyond the kernel's allocation"),
         ("  v_mov_b32 v64, 0\n  v_accvgpr_write_b32 a0, 0", "a0 and v64 are one register .accum_offset 64"),
