@@ -177,6 +177,21 @@ Role role_of_source(const Instruction& instruction, int index) {
   return Role::source;
 }
 
+// What the instruction takes of a source. Packed f32 operations choose a half of a pair for each of the two,
+// and clang leaves a half undefined that neither chooses.
+Operand taken_of_source(const Instruction& instruction, int index) {
+  Operand source = instruction.src[index];
+  const Op op = instruction.op;
+  const bool packed = op == Op::v_pk_fma_f32 || op == Op::v_pk_mul_f32 || op == Op::v_pk_add_f32;
+  const unsigned low = instruction.op_sel >> index & 1, high = instruction.op_sel_hi >> index & 1;
+  // v_pk_mov_b32 takes its low half from the first source and the high one from the second.
+  if ((packed && low == high) || op == Op::v_pk_mov_b32) {
+    if (source.is_vgpr()) source.reg = static_cast<uint16_t>(source.reg + low);
+    source.dwords = source.is_vgpr() ? 1 : source.dwords;
+  }
+  return source;
+}
+
 }  // namespace
 
 void vector_effects(const Instruction& instruction, Effects& effects) {
@@ -186,7 +201,7 @@ void vector_effects(const Instruction& instruction, Effects& effects) {
   const bool merges = keeps_part_of_destination(instruction);
   for (int i = 0; i < 3; ++i) {
     const bool old_value = op == Op::v_writelane_b32 && i == 2;
-    if (!old_value) read(effects, instruction.src[i], role_of_source(instruction, i));
+    if (!old_value) read(effects, taken_of_source(instruction, i), role_of_source(instruction, i));
   }
   if (merges) read(effects, instruction.dst, Role::merge);
   read(effects, instruction.mask, Role::mask);
