@@ -52,6 +52,20 @@ __device__ floatx16 mfma_32x32x16(bf16x8 a, bf16x8 b, floatx16 c) {
 // Row of D in register r of lane l; its column is l % 32.
 __device__ uint32_t mfma_32x32_row(uint32_t l, uint32_t r) { return 8 * (r / 4) + 4 * (l / 32) + r % 4; }
 
+// The same on 16 x 16 x 32: row and column l % 16, k = 8 (l / 16) .. + 7; register r of D is row 4 (l / 16) +
+// r.
+__device__ floatx4 mfma_16x16x32(bf16x8 a, bf16x8 b, floatx4 c) {
+  return __builtin_amdgcn_mfma_f32_16x16x32_bf16(a, b, c, 0, 0, 0);
+}
+
+// Each lane gives the LDS address of four 16-bit values. In 16 lanes, lanes 4 p .. 4 p + 3 hold row p of a 4
+// x 16 matrix, and lane i receives its column i.
+__device__ vec<bf16, 4> read_transposed(const void* lds) {
+  using Four = vec<bf16, 4>;
+  using Lds = __attribute__((address_space(3))) Four;
+  return __builtin_amdgcn_ds_read_tr16_b64_v4bf16((Lds*)lds);
+}
+
 constexpr float kE4m3Max = 448.0f;
 
 // Four floats to E4M3, the first in the lowest byte: round to nearest even, beyond the range to ±448, NaN
