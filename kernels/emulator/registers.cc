@@ -40,9 +40,10 @@ bool in_use(const Wave& wave, unsigned reg) {
   return wave.vgpr_defined[reg] != 0 || wave.counters.vgpr_pending(reg) != 0;
 }
 
-// One file holds both kinds, accumulation registers from accum_offset on. v[accum_offset] and higher are the same
-// registers by another name (AMD's BF16 attention kernels use them so, with no accumulation register in sight); a kernel
-// that uses both names of one register would need them to share a value, which the emulator does not do.
+// One file holds both kinds, accumulation registers from accum_offset on. v[accum_offset] and higher are the
+// same registers by another name (AMD's BF16 attention kernels use them so, with no accumulation register in
+// sight); a kernel that uses both names of one register would need them to share a value, which the emulator
+// does not do.
 void check_allocated(const Wave& wave, unsigned reg) {
   const Launch& launch = *wave.group->launch;
   const bool accumulation = reg >= kAgpr;
@@ -120,10 +121,23 @@ __attribute__((noinline)) void look_at_sgprs(Wave& wave, const Instruction& inst
   }
 }
 
+// clang spills SGPRs to single lanes of a VGPR whose other lanes nobody ever writes.
+uint64_t one_lane(const Wave& wave, const Instruction& instruction) {
+  if (instruction.op == Op::v_readfirstlane_b32)
+    return wave.exec() == 0 ? 1 : wave.exec() & (~wave.exec() + 1);
+  const Operand& lane = instruction.src[1];
+  return uint64_t{1} << ((lane.is_sgpr() ? wave.sgpr[lane.reg] : lane.value) & 63);
+}
+
 }  // namespace
 
+uint64_t lanes_touched(const Wave& wave, const Instruction& instruction, const Effects& effects) {
+  if (effects.traits & kLaneAccess) return one_lane(wave, instruction);
+  return effects.all_lanes ? ~uint64_t{0} : wave.exec();
+}
+
 void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
-  const uint64_t lanes = effects.all_lanes ? ~uint64_t{0} : wave.exec();
+  const uint64_t lanes = lanes_touched(wave, instruction, effects);
   for (const Use& use : effects.vgpr_reads)
     if (const uint64_t suspects = range(wave.vgpr_look, use.first, use.count))
       look_at_vgprs(wave, instruction, effects, use, suspects, lanes, false);

@@ -5,6 +5,8 @@
 
 namespace zyfa::emulator {
 
+// The lanes whose values an instruction reads and writes.
+uint64_t lanes_touched(const Wave& wave, const Instruction& instruction, const Effects& effects);
 // Reports reads of undefined registers, and reads or writes of registers whose load is not covered by an
 // s_waitcnt yet.
 void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects);

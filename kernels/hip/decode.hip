@@ -160,8 +160,8 @@ struct Decode {
     factor[t] = a.scale * q_scale * k_scale * kLog2E;
     maximum[t] = -kInfinity;
     sum[t] = 0.0f;
-    const char* from =
-        static_cast<const char*>(a.q) + batch * a.q_batch + head * a.q_head + uint64_t{index} * a.q_row;
+    const char* from = static_cast<const char*>(a.q) + batch * a.q_batch + uint64_t{head} * a.q_head +
+                       uint64_t{index} * a.q_row;
 #pragma unroll
     for (uint32_t s = 0; s < kSteps; ++s) {
       const bf16x8 loaded = query_fragment(from, Cache<T>::element(s, group));
@@ -243,7 +243,7 @@ struct Decode {
           const float value = element_of(row, 16 * d + 4 * group + r);
 #pragma unroll
           for (uint32_t t = 0; t < Tiles; ++t)
-            if (!__builtin_isfinite(value) && sees(t, key)) out[t][d][r] += value;
+            out[t][d][r] += !__builtin_isfinite(value) && sees(t, key) ? value : 0.0f;
         }
     }
   }
@@ -312,6 +312,26 @@ struct Decode {
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
   }
 
+  // Four columns at a time, the next four on their way: registers of V are written only when others were used
+  // in between (rule G21).
+  __device__ void add_products(const bf16x8 (&p)[Tiles]) {
+    constexpr uint32_t kAtOnce = 4;
+    bf16x8 v[2][kAtOnce];
+#pragma unroll
+    for (uint32_t d = 0; d < kOutTiles + kAtOnce; d += kAtOnce) {
+      if (d < kOutTiles)
+        for (uint32_t i = 0; i < kAtOnce; ++i) v[d / kAtOnce % 2][i] = value_fragment(d + i);
+      __builtin_amdgcn_sched_barrier(0);
+      if (d == 0) continue;
+      for (uint32_t i = 0; i < kAtOnce; ++i)
+        for (uint32_t t = 0; t < Tiles; ++t) {
+          floatx4& sum = out[t][d - kAtOnce + i];
+          sum = mfma_16x16x32(v[(d / kAtOnce + 1) % 2][i], p[t], sum);
+        }
+      __builtin_amdgcn_sched_barrier(0);
+    }
+  }
+
   __device__ void run() {
     int32_t tile = start + static_cast<int32_t>(wave() * kTile);
     if (tile < stop) load(tile);
@@ -321,16 +341,13 @@ struct Decode {
       Scores s[Tiles];
 #pragma unroll
       for (uint32_t t = 0; t < Tiles; ++t) s[t] = scores(t, tile, full);
+      // The products have read K when their sums have been scaled: no load lands in an operand (rule G21).
+      __builtin_amdgcn_sched_barrier(0);
       load(tile + kWaves * kTile);
       bf16x8 p[Tiles];
 #pragma unroll
       for (uint32_t t = 0; t < Tiles; ++t) p[t] = probabilities(t, s[t]);
-#pragma unroll
-      for (uint32_t d = 0; d < kOutTiles; ++d) {
-        const bf16x8 v = value_fragment(d);
-#pragma unroll
-        for (uint32_t t = 0; t < Tiles; ++t) out[t][d] = mfma_16x16x32(v, p[t], out[t][d]);
-      }
+      add_products(p);
       if (__builtin_amdgcn_ballot_w64(unclean) != 0) add_unclean(tile);
     }
   }

@@ -23,8 +23,8 @@ struct DecodeArgs {
   const int *key_begin, *key_end;            // null: 0, keys; else (batch), visible are begin <= key < end
   float* partial_out;                        // workspace: batch * heads * queries * splits * DV
   float* partial_sums;                       // workspace: batch * heads * queries * splits * 2
-  long long q_batch, q_head, k_batch, k_head, v_batch, v_head, out_batch, out_head;
-  unsigned q_row, k_row, v_row, out_row;
+  long long q_batch, k_batch, k_head, v_batch, v_head, out_batch, out_head;
+  unsigned q_head, q_row, k_row, v_row, out_row;
   unsigned q_scale_batch, q_scale_head, k_scale_batch, k_scale_head, v_scale_batch, v_scale_head;
   unsigned heads, kv_heads, queries, keys;  // keys < 2^31
   int diagonal;                             // position of the first query: keys - queries, or 0
@@ -35,6 +35,6 @@ struct DecodeArgs {
   unsigned q_type;    // bf16; with an e4m3 cache e4m3 too
   unsigned out_type;  // f32, f16 or bf16
 };
-static_assert(sizeof(DecodeArgs) == 256, "host and device read the same bytes");
+static_assert(sizeof(DecodeArgs) == 248, "host and device read the same bytes");
 
 }  // namespace zyfa::kernels

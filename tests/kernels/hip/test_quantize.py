@@ -59,7 +59,9 @@ def quantize(
     storage = x if storage is None else storage
     batch, heads, rows, dim = sizes_of(x, layout)
     codes = np.full(x.shape, 0xAA, np.uint8)
-    scale = np.full({"tensor": 1, "head": heads, "batch_head": batch * heads}[granularity], np.nan, np.float32)
+    scale = np.full(
+        {"tensor": 1, "head": heads, "batch_head": batch * heads}[granularity], np.nan, np.float32
+    )
     partial = np.full(batch * heads * blocks, np.nan, np.float32)
     first = x.ctypes.data - storage.ctypes.data
     begin, end = rows_counted or (0, rows)
@@ -72,7 +74,17 @@ def quantize(
         strides = (*x_strides[:2], *codes_strides[:2], 0 if mask is None else mask.strides[0])
         block = 0 if rotation == "none" else 64 if dim == 192 else dim
         rows_apart = (x_strides[2], codes_strides[2])
-        numbers = (*rows_apart, 1 if mask is None else mask.itemsize, rows, heads, batch, dim, block, begin, end)
+        numbers = (
+            *rows_apart,
+            1 if mask is None else mask.itemsize,
+            rows,
+            heads,
+            batch,
+            dim,
+            block,
+            begin,
+            end,
+        )
         return pointers + struct.pack("<5q12I", *strides, *numbers, GRANULARITIES.index(granularity), blocks)
 
     device = Device()
@@ -176,7 +188,20 @@ def test_zeros_of_both_signs(code: bytes) -> None:
 
 @pytest.mark.parametrize(
     "largest",
-    [1e-45, 1e-40, 448 * 2.0**-126, 5.3e-36, 1.2e-37, 448 * 2.0**-60, 1e-15, 1.0, 447.99, 3e19, 3.3e38, 3.4028235e38],
+    [
+        1e-45,
+        1e-40,
+        448 * 2.0**-126,
+        5.3e-36,
+        1.2e-37,
+        448 * 2.0**-60,
+        1e-15,
+        1.0,
+        447.99,
+        3e19,
+        3.3e38,
+        3.4028235e38,
+    ],
 )
 def test_scales_from_denormal_to_the_largest_float(code: bytes, largest: float) -> None:
     x = np.random.default_rng(4).uniform(-1, 1, (1, 40, 1, 64))
