@@ -81,7 +81,8 @@ def _step(state: Pending, item: Item) -> Pending:
 def with_waits(items: list[Item]) -> list[Item]:
     """The program with an s_waitcnt before every item that needs one; Require items are gone."""
     made: list[Item] = []
-    for item, state in zip(items, states_before(items, Pending(), _step, _join), strict=True):
+    before = states_before(items, Pending(), _step, _join)
+    for item, state in zip(items, before, strict=True):
         counts = state.needed(_resources(item)) if state is not None else {}
         if counts:
             made.append(wait(counts))

@@ -4,7 +4,7 @@
 namespace zyfa::emulator::ZYFA_LEVEL {
 namespace {
 
-// ---- shapes -----------------------------------------------------------------------------------------------
+// ---- shapes ----------------------------------------------------------------------------------------------
 
 bool denormals_in(const Wave& wave) { return wave.mode.bits >> 4 & 1; }
 
@@ -41,7 +41,7 @@ void to_f32_rounded(Wave& wave, const Instruction& in) {
   store_float(wave, in, result);
 }
 
-// ---- 32-bit integers --------------------------------------------------------------------------------------
+// ---- 32-bit integers -------------------------------------------------------------------------------------
 
 uint32_t to_i32(double value) {
   const double bounded =
@@ -66,7 +66,7 @@ float f32_ubyte(uint32_t a) {
 // Signed sixteenths: -0.5 ... 0.4375.
 float off_f32_i4(uint32_t a) { return static_cast<float>((static_cast<int32_t>(a & 15) ^ 8) - 8) * 0.0625f; }
 
-// ---- f16 --------------------------------------------------------------------------------------------------
+// ---- f16 -------------------------------------------------------------------------------------------------
 
 uint32_t half_in_mode(const Wave& wave, uint32_t bits, unsigned rounding) {
   const uint32_t input = flushed(bits, keep_mask(denormals_in(wave)));
@@ -151,7 +151,7 @@ void pair_of_norms(Wave& wave, const Instruction& in) {
   store(wave, in, result.lane);
 }
 
-// ---- f64 --------------------------------------------------------------------------------------------------
+// ---- f64 -------------------------------------------------------------------------------------------------
 
 template <auto F>
 void int_f64(Wave& wave, const Instruction& in) {
@@ -206,7 +206,7 @@ void f32_f64(Wave& wave, const Instruction& in) {
   store_float(wave, in, result);
 }
 
-// ---- bf16, fp8, bf8 ---------------------------------------------------------------------------------------
+// ---- bf16, fp8, bf8 --------------------------------------------------------------------------------------
 
 uint32_t bf16_of(uint32_t bits) {
   const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -315,7 +315,7 @@ void pk_f32_small(Wave& wave, const Instruction& in) {
   blend(wave.vgpr[in.dst.reg + 1], high.lane, lanes);
 }
 
-// ---- one byte ---------------------------------------------------------------------------------------------
+// ---- one byte --------------------------------------------------------------------------------------------
 
 // How the chip rounds here is not documented; Options::byte_rounding chooses.
 template <bool Accumulate>

@@ -141,7 +141,7 @@ Form form_of(Op op) {
   }
 }
 
-// ---- one lane's registers as a row of bits ----------------------------------------------------------------
+// ---- one lane's registers as a row of bits ---------------------------------------------------------------
 
 struct Source {
   const uint32_t* registers[32];
@@ -201,7 +201,7 @@ uint32_t widened(double value, Wide wide, uint32_t half_overflow) {
 
 uint32_t next_random(uint32_t x) { return x << 1 ^ (x >> 31 ? 197u : 0u); }
 
-// ---- the two directions -----------------------------------------------------------------------------------
+// ---- the two directions ----------------------------------------------------------------------------------
 
 // Fewer than 32 bits of result go to the byte or half that op_sel names, the rest of the register stays.
 unsigned place_of(const Instruction& in, unsigned bits) {

@@ -27,8 +27,8 @@ const Use* source_c(const Effects& effects) {
   return nullptr;
 }
 
-// Wait states are counted as LLVM counts them, one per instruction. That a matrix instruction also waits for its
-// pipe is not counted: code that needs it (some of AMD's fmoe and backward kernels do) is an error here.
+// Wait states are counted as LLVM counts them, one per instruction. That a matrix instruction also waits for
+// its pipe is not counted: code that needs it (some of AMD's fmoe and backward kernels do) is an error here.
 struct Reporter {
   Breaches& found;
   const Instruction* producer;

@@ -112,8 +112,7 @@ void Lds::join(uint32_t dword, Bytes& bytes) {
   readers_[dword] = bytes.readers[0];
 }
 
-// ---- one access
-// ---------------------------------------------------------------------------------------------------------
+// ---- one access ------------------------------------------------------------------------------------------
 
 void Lds::check(Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes,
                 const uint32_t* at, unsigned bytes) {
@@ -280,8 +279,7 @@ void Lds::check_write(Wave& wave, const Instruction& instruction, LdsAccess acce
   }
 }
 
-// ---- barriers
-// -------------------------------------------------------------------------------------------------------------
+// ---- barriers --------------------------------------------------------------------------------------------
 
 void Lds::note(const Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes,
                const uint32_t* at, unsigned bytes) {
@@ -339,8 +337,7 @@ void Lds::happens_again(const Record& record, int wave) {
   });
 }
 
-// ---- findings
-// -------------------------------------------------------------------------------------------------------------
+// ---- findings --------------------------------------------------------------------------------------------
 
 void Lds::report(Wave& wave, Rule rule, const Instruction& instruction, uint32_t dword,
                  const std::string& message) {

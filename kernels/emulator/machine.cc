@@ -172,8 +172,7 @@ void run_group(Workgroup& group, std::mt19937_64* shuffle) {
   }
 }
 
-// ---- modules
-// ------------------------------------------------------------------------------------------------------------
+// ---- modules ---------------------------------------------------------------------------------------------
 
 std::unique_ptr<LoadedModule> load(CodeObject object, Memory& memory) {
   auto module = std::make_unique<LoadedModule>();
@@ -197,8 +196,7 @@ void unload(LoadedModule& module, Memory& memory) {
   memory.free(module.load_address);
 }
 
-// ---- launch
-// -------------------------------------------------------------------------------------------------------------
+// ---- launch ----------------------------------------------------------------------------------------------
 
 PreparedLaunch::PreparedLaunch(LoadedModule& module, Memory& memory, const LaunchRequest& request)
     : memory_(memory) {
@@ -313,8 +311,7 @@ LaunchSummary launch(LoadedModule& module, Memory& memory, const LaunchRequest& 
   return {prepared.findings.all(), instructions, order.size()};
 }
 
-// ---- one instruction
-// ------------------------------------------------------------------------------------------------------
+// ---- one instruction -------------------------------------------------------------------------------------
 
 namespace {
 
