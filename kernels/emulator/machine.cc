@@ -349,7 +349,7 @@ void step(Wave& wave, const Step& step) {
   wave.pc = instruction.next();
   const uint64_t lanes = lanes_touched(wave, instruction, step.effects);
   step.handler(wave, instruction);
-  mark_written(wave, step.effects, lanes);
+  mark_written(wave, instruction, step.effects, lanes);
   ++wave.executed;
 }
 

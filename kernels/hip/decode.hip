@@ -320,8 +320,10 @@ struct Decode {
 #pragma unroll
     for (uint32_t d = 0; d < kOutTiles + kAtOnce; d += kAtOnce) {
       if (d < kOutTiles)
-        for (uint32_t i = 0; i < kAtOnce; ++i) v[d / kAtOnce % 2][i] = value_fragment(d + i);
-      __builtin_amdgcn_sched_barrier(0);
+        for (uint32_t i = 0; i < kAtOnce; ++i) {
+          v[d / kAtOnce % 2][i] = value_fragment(d + i);
+          __builtin_amdgcn_sched_barrier(0);
+        }
       if (d == 0) continue;
       for (uint32_t i = 0; i < kAtOnce; ++i)
         for (uint32_t t = 0; t < Tiles; ++t) {

@@ -85,7 +85,7 @@ def naive(p: Problem) -> tuple[Array, Array]:
             for s, n in ((p.q_scale, 1), (p.k_scale, group), (p.v_scale, group))
         ]
         k, v = (x[b, seen, h // group].astype(np.float64) for x in (p.k, p.v))
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             logits = p.natural_scale * scales[0] * scales[1] * (k @ p.q[b, i, h].astype(np.float64))
             weights = np.exp(logits - logits.max())
             lse[b, h, i] = logits.max() + np.log(weights.sum())
