@@ -142,7 +142,6 @@ struct Decode {
     all_to = first.end < stop ? first.end : stop;
     keys = static_cast<const char*>(a.k) + batch * a.k_batch + kv_head * a.k_head;
     values = static_cast<const char*>(a.v) + batch * a.v_batch + kv_head * a.v_head;
-#pragma unroll
     for (uint32_t t = 0; t < Tiles; ++t) open_row(all, t);
   }
 
@@ -183,7 +182,6 @@ struct Decode {
     return base + uint64_t{static_cast<uint32_t>(key < stop ? key : stop - 1)} * stride;
   }
   __device__ void load(int32_t tile) {
-#pragma unroll
     for (uint32_t u = 0; u < 2; ++u) {
       const char* row = row_of(keys, a.k_row, tile + 16 * u + column);
 #pragma unroll
@@ -208,7 +206,6 @@ struct Decode {
       const uint32_t key = value_key(i);
       const words raw = tile + static_cast<int32_t>(key) < stop ? value_words[i] : words{};
       char* to = staging() + key * kPitch + lane() % kRowLanes * (2 * kChunk);
-#pragma unroll
       for (uint32_t f = 0; f < Cache<T>::kFragments; ++f) {
         words fragment = as<words>(Cache<T>::fragment(raw, f));
         if constexpr (Clean) unclean |= clean(fragment);
@@ -221,7 +218,6 @@ struct Decode {
   // NaN and infinities of eight bf16 to 0; whether there were any.
   __device__ static bool clean(words& fragment) {
     bool any = false;
-#pragma unroll
     for (uint32_t w = 0; w < 4; ++w) {
       const uint32_t word = fragment[w];
       const bool low = (word & 0x7F80u) == 0x7F80u, high = (word & 0x7F800000u) == 0x7F800000u;
@@ -238,10 +234,8 @@ struct Decode {
       const char* row = values + uint64_t{static_cast<uint32_t>(key)} * a.v_row;
 #pragma unroll
       for (uint32_t d = 0; d < kOutTiles; ++d)
-#pragma unroll
         for (uint32_t r = 0; r < 4; ++r) {
           const float value = element_of(row, 16 * d + 4 * group + r);
-#pragma unroll
           for (uint32_t t = 0; t < Tiles; ++t)
             out[t][d][r] += !__builtin_isfinite(value) && sees(t, key) ? value : 0.0f;
         }
@@ -264,7 +258,6 @@ struct Decode {
   };
   __device__ Scores scores(uint32_t t, int32_t tile, bool full) const {
     Scores s;
-#pragma unroll
     for (uint32_t u = 0; u < 2; ++u) {
       s.of[u] = 0.0f;
 #pragma unroll
@@ -274,7 +267,6 @@ struct Decode {
             query[t][step], s.of[u]);
       s.of[u] *= factor[t];
       if (full) continue;
-#pragma unroll
       for (uint32_t r = 0; r < 4; ++r)
         if (!sees(t, tile + 16 * u + 4 * group + r)) s.of[u][r] = -kInfinity;
     }
@@ -284,16 +276,12 @@ struct Decode {
   // Probabilities of the tile, rounded; `sum` takes what was rounded.
   __device__ bf16x8 probabilities(uint32_t t, const Scores& s) {
     float largest = maximum[t];
-#pragma unroll
     for (uint32_t u = 0; u < 2; ++u)
-#pragma unroll
       for (uint32_t r = 0; r < 4; ++r) largest = __builtin_fmaxf(largest, s.of[u][r]);
     largest = max_of_groups(largest);
     if (__builtin_amdgcn_ballot_w64(largest != maximum[t]) != 0) rescale(t, largest);
     bf16x8 p;
-#pragma unroll
     for (uint32_t e = 0; e < 8; ++e) p[e] = static_cast<bf16>(exp2(s.of[e / 4][e % 4] - subtrahend(largest)));
-#pragma unroll
     for (uint32_t e = 0; e < 8; ++e) sum[t] += static_cast<float>(p[e]);
     return p;
   }
@@ -341,13 +329,11 @@ struct Decode {
       const bool full = tile >= all_from && tile + static_cast<int32_t>(kTile) <= all_to;
       const bool unclean = full ? store_values<false>(tile) : store_values<true>(tile);
       Scores s[Tiles];
-#pragma unroll
       for (uint32_t t = 0; t < Tiles; ++t) s[t] = scores(t, tile, full);
       // The products have read K when their sums have been scaled: no load lands in an operand (rule G21).
       __builtin_amdgcn_sched_barrier(0);
       load(tile + kWaves * kTile);
       bf16x8 p[Tiles];
-#pragma unroll
       for (uint32_t t = 0; t < Tiles; ++t) p[t] = probabilities(t, s[t]);
       add_products(p);
       if (__builtin_amdgcn_ballot_w64(unclean) != 0) add_unclean(tile);
@@ -357,7 +343,6 @@ struct Decode {
   // ---- the four waves together, wave 0 first
 
   __device__ void join() {
-#pragma unroll
     for (uint32_t t = 0; t < Tiles; ++t) {
       const float total = sum_of_groups(sum[t]);
       if (group == 0) {
@@ -366,7 +351,6 @@ struct Decode {
       }
     }
     barrier();
-#pragma unroll
     for (uint32_t t = 0; t < Tiles; ++t) {
       if (t != 0) barrier();  // readers of the previous tile are done
       join_sums(t);

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from custom_ops.op_session import run_op
+from kernels.hip.quantize_launch import (
+    GRANULARITIES,
+    ITEMS,
+    NAMES,
+    SOURCE,
+    Quantization,
+    hadamard_block,
+)
 from ml_dtypes import bfloat16, float8_e4m3fn
 from numpy.typing import NDArray
 from zyfa_ort.kernels import code_objects
@@ -18,10 +25,6 @@ from zyfa_ort.kernels.emulator import Device
 
 Array = NDArray[Any]
 
-SOURCE = Path(__file__).parents[3] / "kernels" / "hip" / "quantize.hip"
-ITEMS = 256
-NAMES = {np.dtype(np.float32): "f32", np.dtype(np.float16): "f16", np.dtype(bfloat16): "bf16"}
-GRANULARITIES = ["tensor", "head", "batch_head"]
 DIMS = [64, 128, 192, 256]
 
 
@@ -30,70 +33,18 @@ def code() -> bytes:
     return compile_hip(SOURCE)
 
 
-def strides_of(x: Array, layout: str) -> tuple[int, int, int]:
-    """Bytes from batch to batch, head to head, row to row."""
-    head, row = (1, 2) if layout == "BHSD" else (2, 1)
-    return x.strides[0], x.strides[head], x.strides[row]
-
-
-def sizes_of(x: Array, layout: str) -> tuple[int, int, int, int]:
-    """(batch, heads, rows, dim)."""
-    b, second, third, dim = x.shape
-    return (b, second, third, dim) if layout == "BHSD" else (b, third, second, dim)
-
-
 def quantize(
-    code: bytes,
-    x: Array,
-    granularity: str = "batch_head",
-    rotation: str = "none",
-    layout: str = "BSHD",
-    *,
-    storage: Array | None = None,
-    mask: Array | None = None,
-    rows_counted: tuple[int, int] | None = None,
-    blocks: int = 2,
-    order_seed: int = 0,
+    code: bytes, x: Array, *attributes: str, order_seed: int = 0, **more: Any
 ) -> tuple[Array, Array]:
-    """Codes and scales by the two launches; `storage` is the buffer when x is a part of one."""
-    storage = x if storage is None else storage
-    batch, heads, rows, dim = sizes_of(x, layout)
-    codes = np.full(x.shape, 0xAA, np.uint8)
-    scale = np.full(
-        {"tensor": 1, "head": heads, "batch_head": batch * heads}[granularity], np.nan, np.float32
-    )
-    partial = np.full(batch * heads * blocks, np.nan, np.float32)
-    first = x.ctypes.data - storage.ctypes.data
-    begin, end = rows_counted or (0, rows)
-    buffers = [storage, codes, scale, partial] + ([] if mask is None else [mask])
-
-    def packed(addresses: list[int]) -> bytes:
-        mask_address = addresses[4] if mask is not None else 0
-        pointers = struct.pack("<5Q", addresses[0] + first, *addresses[1:4], mask_address)
-        x_strides, codes_strides = strides_of(x, layout), strides_of(codes, layout)
-        strides = (*x_strides[:2], *codes_strides[:2], 0 if mask is None else mask.strides[0])
-        block = 0 if rotation == "none" else 64 if dim == 192 else dim
-        rows_apart = (x_strides[2], codes_strides[2])
-        numbers = (
-            *rows_apart,
-            1 if mask is None else mask.itemsize,
-            rows,
-            heads,
-            batch,
-            dim,
-            block,
-            begin,
-            end,
-        )
-        return pointers + struct.pack("<5q12I", *strides, *numbers, GRANULARITIES.index(granularity), blocks)
-
+    """Codes and scales by the two launches. No findings, not even warnings."""
+    job = Quantization(x, *attributes, **more)
     device = Device()
-    for kernel in ("amax", "convert"):
-        name = f"quantize_{kernel}_{NAMES[x.dtype]}"
-        grid = (blocks, heads, batch)
-        result = device.launch(code, name, grid, ITEMS, buffers, kernarg=packed, order_seed=order_seed)
+    for name in job.kernels():
+        result = device.launch(
+            code, name, job.grid, ITEMS, job.buffers(), kernarg=job.packed, order_seed=order_seed
+        )
         assert not result.findings, result.table()
-    return codes, scale.reshape(batch, heads) if granularity == "batch_head" else scale
+    return job.codes, job.scale
 
 
 def on_cpu(x: Array, granularity: str, rotation: str, layout: str) -> tuple[Array, Array]:
@@ -268,6 +219,17 @@ def test_a_part_of_a_larger_buffer(code: bytes, layout: str) -> None:
     assert_as_on_cpu(code, x, "head", "hadamard", layout, storage=storage)
 
 
+def test_offsets_beyond_32_bits(code: bytes) -> None:
+    """Rows 3 GiB apart: the pages between them are never touched."""
+    storage = np.zeros((1, 4, 3 << 23, 64), bfloat16)
+    x = storage[:, :, -2:]
+    x[...] = activations(x.shape, bfloat16, 12)
+    codes, scale = quantize(code, x, storage=storage)
+    expected_codes, expected_scale = on_cpu(np.ascontiguousarray(x), "batch_head", "none", "BSHD")
+    np.testing.assert_array_equal(scale, expected_scale)
+    np.testing.assert_array_equal(codes, expected_codes)
+
+
 def expected_with_rows(x: Array, counted: Array) -> tuple[Array, Array]:
     """NumPy: BSHD float32, one scale per batch and head, amax over the rows that count."""
     finite = np.where(np.isfinite(x), np.abs(x), 0) * counted[:, :, None, None]
@@ -315,7 +277,7 @@ def hadamard(code: bytes, x: Array, blocks: int = 2) -> Array:
     dim = x.shape[-1]
 
     def packed(addresses: list[int]) -> bytes:
-        return struct.pack("<2QQ2I", *addresses, x.size, 64 if dim == 192 else dim, blocks)
+        return struct.pack("<2QQ2I", *addresses, x.size, hadamard_block(dim), blocks)
 
     result = Device().launch(code, f"hadamard_{NAMES[x.dtype]}", blocks, ITEMS, [x, y], kernarg=packed)
     assert not result.findings, result.table()
@@ -340,7 +302,7 @@ def test_hadamard_has_the_bits_of_the_cpu_operator(code: bytes, dim: int, dtype:
 
 @pytest.mark.parametrize("dim", DIMS)
 def test_hadamard_is_the_matrix(code: bytes, dim: int) -> None:
-    n = 64 if dim == 192 else dim
+    n = hadamard_block(dim)
     index = np.arange(n)
     matrix = (-1.0) ** np.bitwise_count(index[:, None] & index) / np.sqrt(n)
     x = np.random.default_rng(dim).standard_normal((5, dim)).astype(np.float32)
