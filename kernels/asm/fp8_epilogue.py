@@ -8,6 +8,7 @@ from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program
 from zyfa_ort.kernels.asm.registers import VCC, Register
 
+FP16_OVERFLOW = "hwreg(HW_REG_MODE, 23, 1)"
 BYTES = {"bf16": 2, "f16": 2, "f32": 4}
 
 
@@ -47,13 +48,15 @@ def _sinks(p: Program, r: Roles, total: Register) -> None:
 def _normalise(p: Program, r: Roles, total: Register) -> None:
     factor = r.temporary[0]
     p.v_rcp_f32(factor, total)
-    p.v_mul_f32(factor, r.value_scale, factor)
     p.v_mov_b32(r.temporary[1], 0)
     p.v_cmp_eq_f32(VCC, 0.0, total)
     p.v_cndmask_b32(factor, factor, r.temporary[1], VCC)
+    # Two products: a scale of 2^-126 times 1 / sum alone would lose its bits.
     for block in r.result:
         for i in range(16):
             p.v_mul_f32(block[i], factor, block[i])
+        for i in range(16):
+            p.v_mul_f32(block[i], r.value_scale, block[i])
 
 
 def _store(p: Program, r: Roles, config: Fp8Config) -> None:
@@ -67,6 +70,8 @@ def _store(p: Program, r: Roles, config: Fp8Config) -> None:
     add_product(p, r, pointer, wide, r.first_row)
     size = BYTES[config.output]
     set_resource(p, r, pointer, r.first_row, queries, row_bytes, VALUE_DIM * size, GROUP_ROWS)
+    if config.output == "f16":
+        p.s_setreg_imm32_b32(FP16_OVERFLOW, 0, note="beyond 65504 is infinity")
     address = r.temporary[2]
     p.v_and_b32(r.temporary[0], 31, r.item)
     p.v_mul_lo_u32(address, r.temporary[0], row_bytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from zyfa_ort.kernels.asm.fp8_config import STAGES, TILE_KEYS, Fp8Config
 from zyfa_ort.kernels.asm.fp8_prologue import add_product, set_resource
 from zyfa_ort.kernels.asm.fp8_roles import Roles
+from zyfa_ort.kernels.asm.fp8_values import clean, load_values, stage_address
 from zyfa_ort.kernels.asm.program import Program
 from zyfa_ort.kernels.asm.registers import EXEC, M0, Register
 
@@ -62,14 +63,6 @@ def fetch(p: Program, r: Roles, config: Fp8Config, ahead: int) -> None:
             p.s_mov_b32(EXEC[1], -1)
 
 
-def stage_address(p: Program, r: Roles, config: Fp8Config, index: Register, behind: int) -> Register:
-    target = r.scratch[4]
-    p.s_sub_i32(target, index, behind)
-    p.s_and_b32(target, target, STAGES - 1)
-    p.s_mul_i32(target, target, config.stage_bytes)
-    return target
-
-
 def score_schedule(config: Fp8Config) -> list[tuple[str, int]]:
     """Loads and products of the scores in order; slot = 2 step + key block. A fragment's registers are loaded again
     only when another product stands between its last use and the load."""
@@ -117,16 +110,8 @@ def accumulate(p: Program, r: Roles, config: Fp8Config) -> None:
     """O^T and the row sums take in the probabilities of the tile before, in one or two terms."""
     p.s_cmp_eq_u32(r.terms, 0)
     p.s_cbranch_scc1("no_accumulate")
-    stage = stage_address(p, r, config, r.index, 1)
-    for dims, address in enumerate(r.value_address):
-        moved = r.temporary[dims]
-        p.v_add_u32(moved, stage, address)
-        for block in range(2):
-            for pair in range(2):
-                at = 4 * block + 2 * pair
-                p.ds_read_b64_tr_b8(
-                    r.value[dims][at : at + 2], moved, modifiers=f"offset:{4096 * block + 2048 * pair}"
-                )
+    load_values(p, r, stage_address(p, r, config, r.index, 1))
+    clean(p, r)
     _terms(p, r, r.high, r.block_scale)
     if r.low is not None:
         p.s_cmp_eq_u32(r.terms, 2)

@@ -9,7 +9,7 @@ one group multiplies, the other turns scores into probabilities.
 from __future__ import annotations
 
 from zyfa_ort.kernels.asm import emit, fp8_epilogue, fp8_matrix, fp8_prologue, fp8_softmax
-from zyfa_ort.kernels.asm.fp8_config import ARGUMENTS, BLOCK_ROWS, WAVES, Fp8Config
+from zyfa_ort.kernels.asm.fp8_config import BLOCK_ROWS, WAVES, Fp8Config, arguments
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program
 
@@ -31,13 +31,14 @@ def generate(config: Fp8Config) -> str:
     }
     items = emit.finish(p, defined)
     limits = emit.KernelLimits(r.vector.high, 0, r.scalar.high, config.lds_bytes, 64 * WAVES)
-    return emit.text(p, items, limits, ARGUMENTS)
+    return emit.text(p, items, limits, arguments(config))
 
 
 def main_loop(p: Program, r: Roles, config: Fp8Config) -> None:
     """Tiles 0..n: products of tile i and of the probabilities of tile i - 1, then the softmax of tile i."""
     p.s_mov_b32(r.index, 0)
     p.s_mov_b32(r.terms, 0)
+    p.s_mov_b32(r.clean, 0)
     for ahead in range(PREFETCH):
         fp8_matrix.fetch(p, r, config, ahead)
     p.require("tile_0")

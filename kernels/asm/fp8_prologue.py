@@ -9,15 +9,17 @@ from zyfa_ort.kernels.asm.fp8_config import (
     GROUP_ROWS,
     LOG2E,
     NO_ANCHOR,
+    TRACE_ARGUMENTS,
     VALUE_DIM,
     Fp8Config,
 )  # fmt: skip
 from zyfa_ort.kernels.asm.fp8_roles import Roles
+from zyfa_ort.kernels.asm.fp8_values import keep_only_nan
 from zyfa_ort.kernels.asm.program import Program
 from zyfa_ort.kernels.asm.registers import VCC, Register
 
-SIZES = {argument.name: argument.bytes for argument in ARGUMENTS}
-OFFSETS = offsets(ARGUMENTS)
+SIZES = {argument.name: argument.bytes for argument in ARGUMENTS + TRACE_ARGUMENTS}
+OFFSETS = offsets(ARGUMENTS + TRACE_ARGUMENTS)
 RAW_BUFFER = 0x00020000
 UNIT_SCALES = 0x7F7F7F7F  # E8M0 of 1.0 in every byte
 ONES = 0x38383838  # e4m3 of 1.0 in every byte
@@ -245,6 +247,10 @@ def _scales(p: Program, r: Roles, kv_head: Register) -> None:
     p.s_cmp_lg_u32(r.query_flip, 0)
     p.s_cselect_b32(r.query_flip, 0x80808080, 0)
     p.s_and_b32(r.factor, r.factor, 0x7FFFFFFF)
+    # A factor of 0 makes every visible score 0: as 1 times codes of 0 no -inf meets it.
+    p.s_cmp_eq_u32(r.factor, 0)
+    p.s_cselect_b32(r.query_zero, 1, 0)
+    p.s_cselect_b32(r.factor, 1.0, r.factor)
     p.v_mov_b32(t[0], r.factor)
     p.v_mul_f32(t[0], 8.0, t[0])
     p.v_readfirstlane_b32(r.factor8, t[0])
@@ -377,6 +383,12 @@ def _query(p: Program, r: Roles, config: Fp8Config) -> None:
     for fragment in r.query:
         for i in range(8):
             p.v_xor_b32(fragment[i], r.query_flip, fragment[i])
+    p.s_cmp_eq_u32(r.query_zero, 0)
+    p.s_cbranch_scc1("query_ready")
+    for fragment in r.query:
+        for i in range(8):
+            keep_only_nan(p, fragment[i], r.temporary[0], r.temporary[1])
+    p.label("query_ready")
     r.scalar.release(pointer, batch, head, row_bytes, queries)
 
 

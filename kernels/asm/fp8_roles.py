@@ -17,6 +17,8 @@ class Roles:
         self.result = [v.take(f"output, dims {32 * i}..{32 * i + 31}", 16) for i in range(VALUE_DIM // 32)]
         self.row_sum = v.take("row sums (all rows alike)", 16)
         self.key = [v.take(f"key fragment {i}", 8) for i in range(4)]
+        # Between the products the key fragments are free.
+        self.counts = Register("v", self.key[2].first, 16, "NaN values that a row sees")
         self.value = [v.take(f"value fragment {i}", 8) for i in range(4)]
         self.high = v.take("probabilities, e4m3", 8)
         self.low = v.take("probabilities, residual", 8) if config.edges == "hilo" else None
@@ -31,6 +33,7 @@ class Roles:
         )
         self.value_fetch = v.take("global offset of the lane's value chunk")
         self.anchor = v.take("row anchor, log2")
+        self.row_top = v.take("largest score of the row in the tile")
         self.limit_high = v.take("last visible key of the row")
         self.limit_low = v.take("first visible key of the row")
         self.block_scale = v.take("E8M0 scale of the tile's probabilities")
@@ -55,11 +58,14 @@ class Roles:
         self.index = s.take("number of the tile")
         self.tile = s.take("the tile")
         self.terms = s.take("terms of the probabilities at hand: 0, 1, 2")
+        self.masked = s.take("whether the tile has hidden keys")
+        self.clean = s.take("whether values of the tile at hand must lose their NaN")
         self.mask_above = s.take("keys from here on need a mask")
         self.mask_below = s.take("keys before this need a mask")
         self.factor = s.take("scores to log2")
         self.factor8 = s.take("scores to codes")
         self.value_scale = s.take("real value of a value code")
+        self.query_zero = s.take("whether the query codes become 0")
         self.query_flip = s.take("sign flip of the query codes")
         self.key_row = s.take("bytes of a key row")
         self.value_row = s.take("bytes of a value row")

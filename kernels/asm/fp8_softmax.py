@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from zyfa_ort.kernels.asm import fp8_trace
 from zyfa_ort.kernels.asm.fp8_config import ANCHOR_CODE, BLOCK_RANGE, TAU, UNIT, Fp8Config
 from zyfa_ort.kernels.asm.fp8_roles import Roles
+from zyfa_ort.kernels.asm.fp8_values import find_hidden_nan, first_key, limits
 from zyfa_ort.kernels.asm.program import Program
 from zyfa_ort.kernels.asm.registers import VCC, Register
 
 
 def write(p: Program, r: Roles, config: Fp8Config) -> None:
     p.s_mov_b32(r.terms, 0)
+    p.s_mov_b32(r.clean, 0)
     p.s_cmp_le_i32(r.tile, r.last_tile)
     p.s_cbranch_scc0("no_softmax")
     _mask(p, r)
@@ -20,13 +23,17 @@ def write(p: Program, r: Roles, config: Fp8Config) -> None:
         _choose_edge(p, r)
         _lean(p, r)
         p.s_mov_b32(r.terms, 1)
-        p.s_branch("no_softmax")
+        p.s_branch("packed")
         p.label("edge")
         _two_terms(p, r, r.low)
         p.s_mov_b32(r.terms, 2)
+        p.label("packed")
     else:
         _lean(p, r)
         p.s_mov_b32(r.terms, 1)
+    find_hidden_nan(p, r, config)
+    if config.trace:
+        fp8_trace.store(p, r)
     p.label("no_softmax")
 
 
@@ -39,22 +46,18 @@ def _mask(p: Program, r: Roles) -> None:
     """Scores of invisible keys become -inf; skipped when every row of the wave sees the whole tile."""
     first = r.scratch[0]
     p.s_lshl_b32(first, r.tile, 6)
+    p.s_mov_b32(r.masked, 0)
     p.s_cmp_ge_i32(first, r.mask_above)
     p.s_cbranch_scc1("mask")
     p.s_cmp_lt_i32(first, r.mask_below)
     p.s_cbranch_scc0("no_mask")
     p.label("mask")
+    p.s_mov_b32(r.masked, 1)
     low, high, hidden = r.temporary[0], r.temporary[1], r.temporary[2]
-    # Positions relative to the lane's first key.
-    p.v_lshrrev_b32(hidden, 5, r.item)
-    p.v_lshlrev_b32(hidden, 2, hidden)
-    p.v_add_u32(hidden, first, hidden)
-    p.v_sub_u32(low, r.limit_low, hidden)
-    p.v_sub_u32(high, r.limit_high, hidden)
+    limits(p, r, low, high, hidden)
     p.v_mov_b32(hidden, float("-inf"))
     for index, score in enumerate(all_scores(r)):
-        block, a, c = index // 16, index // 4 % 4, index % 4
-        key = 32 * block + 8 * a + c
+        key = first_key(index)
         p.v_cmp_gt_i32(VCC, key, high)
         p.v_cndmask_b32(score, score, hidden, VCC)
         p.v_cmp_lt_i32(VCC, key, low)
@@ -71,8 +74,8 @@ def _row_maximum(p: Program, r: Roles) -> None:
     p.v_maximum3_f32(top, top, scores[31], scores[31])
     p.v_mov_b32(other, top)
     p.v_permlane32_swap_b32(other, top)
-    p.v_maximum3_f32(top, top, other, other)
-    p.v_mul_f32(top, r.factor, top)
+    p.v_maximum3_f32(r.row_top, top, other, other)
+    p.v_mul_f32(top, r.factor, r.row_top)
 
 
 def _anchor(p: Program, r: Roles) -> None:
@@ -106,13 +109,18 @@ def _block_exponent(p: Program, r: Roles) -> None:
 
 def _lean(p: Program, r: Roles) -> None:
     """One multiply-add and one conversion per probability: the byte is the e4m3 value."""
-    t, constant = r.temporary, r.temporary[2]
-    p.v_mov_b32(constant, ANCHOR_CODE)
+    top = r.temporary[0]
     p.v_mul_f32(r.offset, 8.0, r.offset)
-    p.v_sub_f32(r.offset, constant, r.offset)
-    del t
+    p.v_sub_f32(r.offset, ANCHOR_CODE, r.offset)
+    p.v_fma_f32(top, r.row_top, r.factor8, r.offset)
     for score in all_scores(r):
         p.v_fma_f32(score, score, r.factor8, r.offset)
+    # Beyond 2^19 log2 units roundings of 8e reach half a code: 127 would be NaN.
+    p.v_cmp_lt_f32(VCC, ANCHOR_CODE + 0.5, top)
+    p.s_cbranch_vccz("in_range")
+    for score in all_scores(r):
+        p.v_min_f32(score, ANCHOR_CODE, score)
+    p.label("in_range")
     for index, score in enumerate(all_scores(r)):
         target = r.high[index // 4]
         p.v_cvt_pk_u8_f32(target, score, index % 4, target if index % 4 else 0)
@@ -133,9 +141,8 @@ def _choose_edge(p: Program, r: Roles) -> None:
 
 def _two_terms(p: Program, r: Roles, low: Register) -> None:
     """p = hi + lo / 16, both e4m3: p by exponential, lo from the exact residual."""
-    constant, scores = r.temporary[2], all_scores(r)
-    p.v_mov_b32(constant, UNIT)
-    p.v_sub_f32(r.offset, constant, r.offset)
+    scores = all_scores(r)
+    p.v_sub_f32(r.offset, UNIT, r.offset)
     p.v_add_u32(r.low_scale, -4, r.block_scale)
     for score in scores:
         p.v_fma_f32(score, score, r.factor, r.offset)
