@@ -21,7 +21,14 @@ GROUP_ROWS = 32  # query rows of a wave
 BLOCK_ROWS = WAVES * GROUP_ROWS
 TILE_KEYS = 64
 VALUE_DIM = 128
-STAGES = 4  # three would overwrite the V tile that the other wave group still multiplies
+WAVE_BYTES = 1024  # what one LDS-DMA instruction of a wave brings
+OUTPUT_BLOCKS = VALUE_DIM // 32
+KEY_FRAGMENTS = 4  # of 32 keys and 64 dims, in registers
+PREFETCH = 4  # tiles between a fetch into LDS and its use
+STAGES = 8  # at least PREFETCH + 2: the other wave group still multiplies V of the tile before the last
+
+# Values of the scalar `terms`: what the product phase does with the probabilities at hand.
+ONE_TERM, TWO_TERMS, CLEAN = 1, 2, 4
 
 ARGUMENTS = [
     *(KernelArgument(name, 8, pointer=True) for name in (

@@ -10,6 +10,7 @@ from zyfa_ort.kernels.asm.fp8_config import (
     LOG2E,
     NO_ANCHOR,
     TRACE_ARGUMENTS,
+    WAVE_BYTES,
     VALUE_DIM,
     Fp8Config,
 )  # fmt: skip
@@ -50,7 +51,7 @@ def add_product(p: Program, r: Roles, base: Register, stride: Register, count: R
 def write(p: Program, r: Roles, config: Fp8Config) -> None:
     _wave_and_rows(p, r)
     kv_head = _kv_head(p, r)
-    _bases(p, r, kv_head)
+    _bases(p, r, config, kv_head)
     start, end = _key_range(p, r)
     _tiles(p, r, start, end)
     _scales(p, r, kv_head)
@@ -74,6 +75,7 @@ def _wave_and_rows(p: Program, r: Roles) -> None:
     p.s_cmp_eq_u32(causal, 0)
     p.s_cselect_b32(r.workgroup[0], r.workgroup[0], queries)
     r.scalar.release(queries, causal)
+    p.s_lshl_b32(r.wave_bytes, r.wave, WAVE_BYTES.bit_length() - 1)
     p.s_lshl_b32(r.first_row, r.workgroup[0], BLOCK_ROWS.bit_length() - 1)
     p.s_lshl_b32(r.scratch[0], r.wave, GROUP_ROWS.bit_length() - 1)
     p.s_add_u32(r.first_row, r.first_row, r.scratch[0])
@@ -90,12 +92,13 @@ def _kv_head(p: Program, r: Roles) -> Register:
     return kv_head
 
 
-def _bases(p: Program, r: Roles, kv_head: Register) -> None:
+def _bases(p: Program, r: Roles, config: Fp8Config, kv_head: Register) -> None:
     for base, name, letter in ((r.key_base, "key", "k"), (r.value_base, "value", "v")):
         pointer, batch, head = load(p, r, name, f"{letter}_batch", f"{letter}_head")
         p.s_mov_b64(base, pointer)
         add_product(p, r, base, batch, r.workgroup[2])
         add_product(p, r, base, head, kv_head)
+        p.s_and_b32(base[1], base[1], 0xFFFF, note="the rest of a buffer resource's word")
         r.scalar.release(pointer, batch, head)
     for target, name in (
         (r.key_row, "k_row"),
@@ -104,6 +107,8 @@ def _bases(p: Program, r: Roles, kv_head: Register) -> None:
         (r.causal, "causal"),
     ):
         p.s_load_dword(target, r.kernarg, OFFSETS[name])
+    p.s_sub_i32(r.key_slack, r.key_row, config.head_dim)
+    p.s_sub_i32(r.value_slack, r.value_row, VALUE_DIM)
 
 
 def _key_range(p: Program, r: Roles) -> tuple[Register, Register]:
@@ -152,6 +157,10 @@ def _tiles(p: Program, r: Roles, start: Register, end: Register) -> None:
     # A wave without rows looks at no tile.
     p.s_cmp_lt_i32(last_row, r.first_row)
     p.s_cselect_b32(r.last_tile, -1, r.last_tile)
+
+    p.s_sub_i32(r.edge_tile, r.last_tile, 1)
+    p.s_cmp_eq_u32(r.causal, 0)
+    p.s_cselect_b32(r.edge_tile, FAR, r.edge_tile)
 
     # First tile: the window of the block's first row.
     p.s_max_i32(r.first_tile, start, 0)

@@ -17,8 +17,6 @@ class Roles:
         self.result = [v.take(f"output, dims {32 * i}..{32 * i + 31}", 16) for i in range(VALUE_DIM // 32)]
         self.row_sum = v.take("row sums (all rows alike)", 16)
         self.key = [v.take(f"key fragment {i}", 8) for i in range(4)]
-        # Between the products the key fragments are free.
-        self.counts = Register("v", self.key[2].first, 16, "NaN values that a row sees")
         self.value = [v.take(f"value fragment {i}", 8) for i in range(4)]
         self.high = v.take("probabilities, e4m3", 8)
         self.low = v.take("probabilities, residual", 8) if config.edges == "hilo" else None
@@ -57,9 +55,18 @@ class Roles:
         self.tiles = s.take("tiles in all")
         self.index = s.take("number of the tile")
         self.tile = s.take("the tile")
-        self.terms = s.take("terms of the probabilities at hand: 0, 1, 2")
-        self.masked = s.take("whether the tile has hidden keys")
-        self.clean = s.take("whether values of the tile at hand must lose their NaN")
+        self.visible = s.take("whether the wave sees the tile")
+        self.next_tile = s.take("the next tile")
+        self.next_visible = s.take("whether the wave sees the next tile")
+        self.special = s.take("whether the tile is not a plain interior one")
+        self.edge = s.take("whether the tile is an edge tile")
+        self.edge_tile = s.take("edge tiles of the diagonal begin here")
+        self.stage = s.take("LDS stage of the tile")
+        self.key_stage = s.take("LDS stage of the next tile")
+        self.value_stage = s.take("LDS stage of the tile whose probabilities are at hand")
+        self.terms = s.take("what the probabilities at hand are: none, one or two terms, values to clean")
+        self.bits = s.take("some of the above")
+        self.masked = s.take("whether the tile has hidden keys: 1 above, 2 below")
         self.mask_above = s.take("keys from here on need a mask")
         self.mask_below = s.take("keys before this need a mask")
         self.factor = s.take("scores to log2")
@@ -67,6 +74,9 @@ class Roles:
         self.value_scale = s.take("real value of a value code")
         self.query_zero = s.take("whether the query codes become 0")
         self.query_flip = s.take("sign flip of the query codes")
+        self.wave_bytes = s.take("where the wave's rows begin in a stage")
+        self.key_slack = s.take("bytes of a key row behind its dims")
+        self.value_slack = s.take("bytes of a value row behind its dims")
         self.key_row = s.take("bytes of a key row")
         self.value_row = s.take("bytes of a value row")
         self.keys = s.take("keys in memory")

@@ -6,7 +6,7 @@ with hidden keys can hold such values; when one does, the rows that see it are m
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.asm.fp8_config import STAGES, Fp8Config
+from zyfa_ort.kernels.asm.fp8_config import CLEAN
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program
 from zyfa_ort.kernels.asm.registers import VCC, Register
@@ -16,36 +16,28 @@ MAGNITUDE, STEP, TOP = 0x7F7F7F7F, 0x01010101, 0x80808080
 ONE = 0x38  # e4m3 of 1.0
 
 
-def stage_address(p: Program, r: Roles, config: Fp8Config, index: Register, behind: int) -> Register:
-    target = r.scratch[4]
-    p.s_sub_i32(target, index, behind)
-    p.s_and_b32(target, target, STAGES - 1)
-    p.s_mul_i32(target, target, config.stage_bytes)
-    return target
-
-
-def load_values(p: Program, r: Roles, stage: Register) -> None:
-    """All fragments of V^T: dims 32i.. in r.value[i], keys in the order of the packed probabilities."""
-    for dims, address in enumerate(r.value_address):
-        moved = r.temporary[dims]
-        p.v_add_u32(moved, stage, address)
-        for block in range(2):
-            for pair in range(2):
-                at = 4 * block + 2 * pair
-                p.ds_read_b64_tr_b8(
-                    r.value[dims][at : at + 2], moved, modifiers=f"offset:{4096 * block + 2048 * pair}"
-                )
+def load_value(p: Program, r: Roles, dims: int, stage: Register) -> None:
+    """The fragment of V^T of dims 32 `dims`.., keys in the order of the packed probabilities."""
+    moved = r.temporary[dims]
+    p.v_add_u32(moved, stage, r.value_address[dims])
+    for block in range(2):
+        for pair in range(2):
+            at = 4 * block + 2 * pair
+            p.ds_read_b64_tr_b8(
+                r.value[dims][at : at + 2], moved, modifiers=f"offset:{4096 * block + 2048 * pair}"
+            )
 
 
 def fragment_registers(r: Roles) -> list[Register]:
     return [fragment[i] for fragment in r.value for i in range(8)]
 
 
-def find_hidden_nan(p: Program, r: Roles, config: Fp8Config) -> None:
-    """After the probabilities of a masked tile: r.clean says that its values hold NaN."""
+def find_hidden_nan(p: Program, r: Roles) -> None:
+    """After the probabilities of a masked tile: whether its values hold NaN. The scores are not needed any more."""
     p.s_cmp_eq_u32(r.masked, 0)
     p.s_cbranch_scc1("values_checked")
-    load_values(p, r, stage_address(p, r, config, r.index, 0))
+    for dims in range(len(r.value)):
+        load_value(p, r, dims, r.value_stage)
     found, one, other = (r.temporary[i] for i in range(3))
     registers = fragment_registers(r)
     for pair in range(0, len(registers), 2):
@@ -56,14 +48,14 @@ def find_hidden_nan(p: Program, r: Roles, config: Fp8Config) -> None:
     p.v_and_b32(found, TOP, found)
     p.v_cmp_ne_u32(VCC, 0, found)
     p.s_cbranch_vccz("values_checked")
-    p.s_mov_b32(r.clean, 1)
+    p.s_or_b32(r.terms, r.terms, CLEAN)
     _spread_nan(p, r)
     p.label("values_checked")
 
 
 def _spread_nan(p: Program, r: Roles) -> None:
     """Counts, per row and dim, the NaN values that the row sees, by a product of indicators; such outputs become NaN."""
-    visible, counts = r.key[0], r.counts
+    visible, counts = r.scores[0][0:8], r.scores[1]
     _visibility(p, r, visible)
     nan, t = r.temporary[0], r.temporary[1]
     p.v_mov_b32(nan, float("nan"))
@@ -126,14 +118,14 @@ def keep_only_nan(p: Program, target: Register, t: Register, u: Register) -> Non
     p.v_and_b32(target, t, target)
 
 
-def clean(p: Program, r: Roles) -> None:
+def clean(p: Program, r: Roles, suffix: str) -> None:
     """NaN values become 0; their rows already are NaN."""
-    p.s_cmp_eq_u32(r.clean, 0)
-    p.s_cbranch_scc1("values_clean")
+    p.s_and_b32(r.bits, r.terms, CLEAN)
+    p.s_cbranch_scc0(f"values_clean{suffix}")
     for register in fragment_registers(r):
         _nan_bytes(p, register, r.temporary[0], r.temporary[1])
         p.v_bfi_b32(register, r.temporary[0], 0, register)
-    p.label("values_clean")
+    p.label(f"values_clean{suffix}")
 
 
 def _nan_bytes(p: Program, source: Register, t: Register, u: Register) -> None:
