@@ -142,8 +142,8 @@ def _move_anchor(p: Program, r: Roles) -> None:
     p.v_cndmask_b32(keep, stay, keep, VCC)
     p.v_cndmask_b32(r.anchor, r.anchor, top, VCC)
     for block in (*r.result, r.row_sum):
-        for i in range(16):
-            p.v_mul_f32(block[i], keep, block[i])
+        for i in range(0, 16, 2):
+            p.v_pk_mul_f32(block[i : i + 2], block[i : i + 2], r.temporary[2:4], modifiers="op_sel_hi:[1,0]")
 
 
 def _block_exponent(p: Program, r: Roles) -> None:
