@@ -30,15 +30,23 @@ STAGES = 8  # at least PREFETCH + 2: the other wave group still multiplies V of 
 # Values of the scalar `terms`: what the product phase does with the probabilities at hand.
 ONE_TERM, TWO_TERMS, CLEAN = 1, 2, 4
 
-ARGUMENTS = [
+# What the kernel begins with, then what it ends with: each part is loaded at once. Strides of tensors are in bytes, those
+# of scales in elements.
+FIRST_ARGUMENTS = [
     *(KernelArgument(name, 8, pointer=True) for name in (
-        "query", "key", "value", "output", "lse", "q_scale", "k_scale", "v_scale", "key_range", "sinks")),
-    *(KernelArgument(f"{name}_{axis}", 8) for name in ("q", "k", "v", "o", "lse") for axis in ("batch", "head")),
-    *(KernelArgument(f"{name}_row", 4) for name in ("q", "k", "v", "o")),
+        "query", "key", "value", "q_scale", "k_scale", "v_scale", "key_range")),
+    *(KernelArgument(f"{name}_{axis}", 8) for name in ("q", "k", "v") for axis in ("batch", "head")),
+    *(KernelArgument(f"{name}_row", 4) for name in ("q", "k", "v")),
     *(KernelArgument(f"{name}_scale_{axis}", 4) for name in ("q", "k", "v") for axis in ("batch", "head")),
     *(KernelArgument(name, 4) for name in (
         "queries", "keys", "group_reciprocal", "causal", "diagonal", "window_left", "scale")),
 ]  # fmt: skip
+LAST_ARGUMENTS = [
+    *(KernelArgument(name, 8, pointer=True) for name in ("output", "lse", "sinks")),
+    *(KernelArgument(f"{name}_{axis}", 8) for name in ("o", "lse") for axis in ("batch", "head")),
+    *(KernelArgument(name, 4) for name in ("o_row", "o_queries")),
+]  # fmt: skip
+ARGUMENTS = FIRST_ARGUMENTS + LAST_ARGUMENTS
 
 TRACE_WORDS = 20  # per lane and tile: 8 high, 8 low, anchor, scale byte, terms, unused
 TRACE_ARGUMENTS = [KernelArgument("trace", 8, pointer=True)] + [

@@ -157,7 +157,8 @@ def _load_key(p: Program, r: Roles, number: int, stage: Register) -> None:
     row_bytes = 128 if step < 2 else 64
     for half in range(2):
         moved = r.temporary[2 * (step % 2) + half]
-        p.v_add_u32(moved, stage, r.key_address[2 * step + half])
+        if block == 0:  # the other block lies at a constant distance
+            p.v_add_u32(moved, stage, r.key_address[2 * step + half])
         p.ds_read_b128(
             fragment[4 * half : 4 * half + 4], moved, modifiers=f"offset:{32 * row_bytes * block}"
         )

@@ -36,6 +36,7 @@ def generate(config: Fp8Config) -> str:
 def main_loop(p: Program, r: Roles, config: Fp8Config) -> None:
     """Tiles 0..n: products of tile i and of the probabilities of tile i - 1, then the softmax of tile i."""
     p.at("begin", "")
+    r.enter_loop()
     p.s_mov_b32(r.terms, 0)
     p.s_mov_b32(r.index, -1)
     fp8_fetch.next_tile(p, r)
@@ -62,9 +63,6 @@ def main_loop(p: Program, r: Roles, config: Fp8Config) -> None:
     fp8_matrix.write(p, r, config)
     p.s_setprio(0)
     p.s_barrier()
-    p.at("vector", "begin")
-    p.s_cmp_lt_i32(r.index, r.tiles)
-    p.s_cbranch_scc0("finished")
     fp8_softmax.write(p, r, config)
     p.s_add_i32(r.index, r.index, 1)
     p.s_mov_b32(r.tile, r.next_tile)

@@ -53,20 +53,7 @@ class Roles:
         self.first_tile = s.take("first tile of the ascending part")
         self.descending = s.take("tiles in the descending part")
         self.tiles = s.take("tiles in all")
-        self.index = s.take("number of the tile")
-        self.tile = s.take("the tile")
-        self.visible = s.take("whether the wave sees the tile")
-        self.next_tile = s.take("the next tile")
-        self.next_visible = s.take("whether the wave sees the next tile")
-        self.special = s.take("whether the tile is not a plain interior one")
-        self.edge = s.take("whether the tile is an edge tile")
         self.edge_tile = s.take("edge tiles of the diagonal begin here")
-        self.stage = s.take("LDS stage of the tile")
-        self.key_stage = s.take("LDS stage of the next tile")
-        self.value_stage = s.take("LDS stage of the tile whose probabilities are at hand")
-        self.terms = s.take("what the probabilities at hand are: none, one or two terms, values to clean")
-        self.bits = s.take("some of the above")
-        self.masked = s.take("whether the tile has hidden keys: 1 above, 2 below")
         self.mask_above = s.take("keys from here on need a mask")
         self.mask_below = s.take("keys before this need a mask")
         self.factor = s.take("scores to log2")
@@ -83,3 +70,20 @@ class Roles:
         self.causal = s.take("causal")
         self.scratch = [s.take(f"scratch {i}") for i in range(6)]
         self.pair = [s.take(f"scratch pair {i}", 2) for i in range(3)]
+
+    def enter_loop(self) -> None:
+        """Scalars of the tile loop take the registers of the arguments, which the kernel has used by then."""
+        s = self.scalar
+        self.index = s.take("number of the tile")
+        self.tile = s.take("the tile")
+        self.visible = s.take("whether the wave sees the tile")
+        self.next_tile = s.take("the next tile")
+        self.next_visible = s.take("whether the wave sees the next tile")
+        self.special = s.take("whether the tile is not a plain interior one")
+        self.edge = s.take("whether the tile is an edge tile")
+        self.masked = s.take("whether the tile has hidden keys: 1 above, 2 below")
+        self.stage = s.take("LDS stage of the tile")
+        self.key_stage = s.take("LDS stage of the next tile")
+        self.value_stage = s.take("LDS stage of the tile whose probabilities are at hand")
+        self.terms = s.take("what the probabilities at hand are: none, one or two terms, values to clean")
+        self.bits = s.take("some of the above")

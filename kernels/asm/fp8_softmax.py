@@ -60,6 +60,8 @@ def write(p: Program, r: Roles, config: Fp8Config) -> None:
 def _special(p: Program, r: Roles, config: Fp8Config) -> None:
     p.at("vector special", "")
     p.label("special")
+    p.s_cmp_lt_i32(r.index, r.tiles)
+    p.s_cbranch_scc0("finished")
     p.s_mov_b32(r.terms, 0)
     p.s_cmp_eq_u32(r.visible, 0)
     p.s_cbranch_scc1("probabilities_ready")
@@ -90,15 +92,20 @@ def _mask(p: Program, r: Roles) -> None:
     low, high, hidden = r.temporary[0], r.temporary[1], r.temporary[2]
     limits(p, r, low, high, hidden)
     p.v_mov_b32(hidden, float("-inf"))
+    conditions = (VCC, *r.pair)
     for bit, name, compare, limit in (
         (1, "above", p.v_cmp_gt_i32, high),
         (2, "below", p.v_cmp_lt_i32, low),
     ):
         p.s_and_b32(r.scratch[0], r.masked, bit)
         p.s_cbranch_scc0(f"none_{name}")
-        for index, score in enumerate(all_scores(r)):
-            compare(VCC, first_key(index), limit)
-            p.v_cndmask_b32(score, score, hidden, VCC)
+        scores = all_scores(r)
+        # A comparison and its use stay apart: there are wait states between them.
+        for begin in range(0, 32, len(conditions)):
+            for index, condition in enumerate(conditions, begin):
+                compare(condition, first_key(index), limit)
+            for index, condition in enumerate(conditions, begin):
+                p.v_cndmask_b32(scores[index], scores[index], hidden, condition)
         p.label(f"none_{name}")
 
 
@@ -211,12 +218,13 @@ def _two_terms(p: Program, r: Roles, low: Register) -> None:
             scores[2 * pair + 1],
             modifiers="op_sel:[0,0,1]" if pair % 2 else "",
         )
-    rounded = r.temporary[0:2]
+    rounded, sixteen = r.temporary[0:2], r.temporary[2:4]
+    p.v_mov_b32(sixteen[0], 16.0)
     for pair in range(16):
         first, second = scores[2 * pair], scores[2 * pair + 1]
         p.v_cvt_pk_f32_fp8(rounded, r.high[pair // 2], modifiers="src0_sel:WORD_1" if pair % 2 else "")
-        for score, value in ((first, rounded[0]), (second, rounded[1])):
-            p.v_sub_f32(score, score, value)
-            p.v_mul_f32(score, 16.0, score)
+        both = Register("v", first.first, 2, first.role)
+        p.v_pk_add_f32(both, both, rounded, modifiers="neg_lo:[0,1] neg_hi:[0,1]")
+        p.v_pk_mul_f32(both, both, sixteen, modifiers="op_sel_hi:[1,0]")
         p.v_cvt_pk_fp8_f32(low[pair // 2], first, second, modifiers="op_sel:[0,0,1]" if pair % 2 else "")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.asm.fp8_config import GROUP_ROWS, TRACE_WORDS, WAVE_LANES
+from zyfa_ort.kernels.asm.fp8_config import GROUP_ROWS, TRACE_ARGUMENTS, TRACE_WORDS, WAVE_LANES
 from zyfa_ort.kernels.asm.fp8_prologue import add_product, load
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program
@@ -13,12 +13,12 @@ RECORD_BYTES = LANE_BYTES * WAVE_LANES
 
 def store(p: Program, r: Roles) -> None:
     """One record per batch, head, group of rows and tile: lanes of `LANE_BYTES`: high, low, anchor, scale byte, terms."""
-    pointer, batch, head, group = load(p, r, "trace", "trace_batch", "trace_head", "trace_group")
-    add_product(p, r, pointer, batch, r.workgroup[2])
-    add_product(p, r, pointer, head, r.workgroup[1])
+    block, given = load(p, r, TRACE_ARGUMENTS)
+    pointer, record = given["trace"], given["trace_group"]
+    add_product(p, r, pointer, given["trace_batch"], r.workgroup[2])
+    add_product(p, r, pointer, given["trace_head"], r.workgroup[1])
     p.s_lshr_b32(r.scratch[2], r.first_row, GROUP_ROWS.bit_length() - 1)
-    add_product(p, r, pointer, group, r.scratch[2])
-    record = group
+    add_product(p, r, pointer, record, r.scratch[2])
     p.s_mov_b32(record[0], RECORD_BYTES)
     p.s_mov_b32(record[1], 0)
     add_product(p, r, pointer, record, r.tile)
@@ -40,4 +40,4 @@ def store(p: Program, r: Roles) -> None:
     p.v_mov_b32(terms, r.terms)
     for word, register in enumerate((r.anchor, r.block_scale, terms)):
         p.buffer_store_dword(register, address, r.resource, 0, modifiers=f"offen offset:{64 + 4 * word}")
-    r.scalar.release(pointer, batch, head, group)
+    r.scalar.release(block)

@@ -77,6 +77,7 @@ v_min_f32          valu  v1  x1 v1
 v_fma_f32          valu  v1  x1 x1 x1
 v_pk_fma_f32       valu  v2  x2 x2 x2
 v_pk_mul_f32       valu  v2  x2 x2
+v_pk_add_f32       valu  v2  x2 x2
 v_max3_f32         valu  v1  x1 x1 x1
 v_maximum3_f32     valu  v1  x1 x1 x1
 v_med3_f32         valu  v1  x1 x1 x1

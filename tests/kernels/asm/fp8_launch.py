@@ -89,6 +89,7 @@ def make_launch(
         "lse_batch": 4 * heads * queries,
         "lse_head": 4 * queries,
         "queries": queries,
+        "o_queries": queries,
         "keys": keys,
         "group_reciprocal": 0 if group == 1 else -(-(2**32) // group),
         "causal": is_causal,
