@@ -27,8 +27,9 @@ KEY_FRAGMENTS = 4  # of 32 keys and 64 dims, in registers
 PREFETCH = 4  # tiles between a fetch into LDS and its use
 STAGES = 8  # at least PREFETCH + 2: the other wave group still multiplies V of the tile before the last
 
-# Values of the scalar `terms`: what the product phase does with the probabilities at hand.
-ONE_TERM, TWO_TERMS, CLEAN = 1, 2, 4
+# Bits of the scalar `terms`: what the product phase does with the probabilities at hand.
+ONE_TERM, TWO_TERMS = 1, 2
+HIDDEN_KEYS = 4  # values of hidden keys may be NaN
 
 # What the kernel begins with, then what it ends with: each part is loaded at once. Strides of tensors are in bytes, those
 # of scales in elements.

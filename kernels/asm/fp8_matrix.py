@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from zyfa_ort.kernels.asm import fp8_fetch, fp8_values
-from zyfa_ort.kernels.asm.fp8_config import KEY_FRAGMENTS, ONE_TERM, PREFETCH, TWO_TERMS, Fp8Config
+from zyfa_ort.kernels.asm.fp8_config import HIDDEN_KEYS, KEY_FRAGMENTS, ONE_TERM, PREFETCH, TWO_TERMS, Fp8Config
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.fp8_schedule import Slot, product_slots
 from zyfa_ort.kernels.asm.fp8_softmax import tile_kind
@@ -21,17 +21,15 @@ SCC = ("scc", 0)
 
 def write(p: Program, r: Roles, config: Fp8Config) -> None:
     """Both ways through the phase, up to the barrier."""
-    p.at("product", "begin")
-    p.s_cmp_lg_u32(r.terms, 0)
-    p.s_cselect_b32(r.scratch[0], r.visible, 0)
-    p.s_cmp_eq_u32(r.scratch[0], 0)
+    t = r.scratch[0]
+    p.s_xor_b32(t, r.terms, ONE_TERM)
+    p.s_xor_b32(r.scratch[1], r.visible, 1)
+    p.s_or_b32(t, t, r.scratch[1])
     p.s_cbranch_scc1("apart")
     slots = product_slots(config)
     shadows = _shadows(p, r, config, slots)
     for row, (slot, shadow) in enumerate(zip(slots, shadows, strict=True)):
         p.at("product", f"{row}")
-        if slot.matrix == "sum":
-            _unusual(p, r, "")
         _multiply(p, r, slot.matrix, r.high, r.block_scale)
         _load(p, r, slot)
         p.items += shadow
@@ -43,30 +41,65 @@ def write(p: Program, r: Roles, config: Fp8Config) -> None:
 
 
 def _apart(p: Program, r: Roles, config: Fp8Config, slots: tuple[Slot, ...]) -> None:
-    """The same for a wave that does not see the tile, or has nothing to accumulate."""
+    """The same for a wave that does not see the tile or has nothing to accumulate, for two terms, for hidden keys."""
     p.at("product apart", "")
     p.label("apart")
-    p.s_cmp_eq_u32(r.visible, 0)
-    p.s_cbranch_scc1("no_scores")
-    for slot in slots:
-        if slot.matrix.startswith("scores"):
-            _multiply(p, r, slot.matrix, r.high, r.block_scale)
-            _load(p, r, Slot("", tuple(x for x in slot.loads if _is_late_key(x))))
-    p.label("no_scores")
     p.s_cmp_eq_u32(r.terms, 0)
-    p.s_cbranch_scc1("no_accumulate")
+    p.s_cbranch_scc1("nothing_at_hand")
     _load(p, r, Slot("", tuple(f"value {i}" for i in range(len(r.value)))))
-    _unusual(p, r, "_apart")
-    for slot in slots:
-        if not slot.matrix.startswith("scores"):
-            _multiply(p, r, slot.matrix, r.high, r.block_scale)
-    p.label("no_accumulate")
+    p.s_and_b32(r.scratch[0], r.terms, HIDDEN_KEYS)
+    p.s_cbranch_scc1("hidden_keys")
+    p.s_cmp_eq_u32(r.visible, 0)
+    p.s_cbranch_scc1("accumulate")
+    _scores(p, r, slots, collect=False)
+    p.label("accumulate")
+    if r.low is not None:
+        p.s_and_b32(r.scratch[0], r.terms, TWO_TERMS)
+        p.s_cbranch_scc0("one_term")
+        _accumulate(p, r, slots, r.low, r.low_scale)
+        p.label("one_term")
+    _accumulate(p, r, slots, r.high, r.block_scale)
+    p.label("nothing_more")
     # The scalar work first: the last product still reads the registers of its key fragment.
     for name, part in SCALAR_PARTS.items():
         if name == "stages":
             load_keys(p, r)
         part(p, r, config)
     p.s_branch("products_done")
+    p.label("nothing_at_hand")
+    p.s_cmp_eq_u32(r.visible, 0)
+    p.s_cbranch_scc1("nothing_more")
+    _scores(p, r, slots, collect=False)
+    p.s_branch("nothing_more")
+    p.label("hidden_keys")
+    p.s_cmp_eq_u32(r.visible, 0)
+    p.s_cbranch_scc1("hidden_keys_only")
+    _scores(p, r, slots, collect=True)
+    p.s_branch("judge")
+    p.label("hidden_keys_only")
+    for dims in range(len(r.value)):
+        fp8_values.collect_nan(p, r, dims)
+    p.label("judge")
+    fp8_values.judge_nan(p, r)
+    p.s_branch("accumulate")
+
+
+def _scores(p: Program, r: Roles, slots: tuple[Slot, ...], collect: bool) -> None:
+    """All scores of the tile; `collect` looks for NaN among the values in their shadow."""
+    products = [slot for slot in slots if slot.matrix.startswith("scores")]
+    for number, slot in enumerate(products):
+        _multiply(p, r, slot.matrix, r.high, r.block_scale)
+        _load(p, r, Slot("", tuple(x for x in slot.loads if _is_late_key(x))))
+        if collect and number >= len(products) - len(r.value):
+            fp8_values.collect_nan(p, r, number - len(products) + len(r.value))
+
+
+def _accumulate(
+    p: Program, r: Roles, slots: tuple[Slot, ...], probabilities: Register, scale: Register
+) -> None:
+    for slot in slots:
+        if not slot.matrix.startswith("scores"):
+            _multiply(p, r, slot.matrix, probabilities, scale)
 
 
 def load_keys(p: Program, r: Roles) -> None:
@@ -162,23 +195,3 @@ def _load_key(p: Program, r: Roles, number: int, stage: Register) -> None:
         p.ds_read_b128(
             fragment[4 * half : 4 * half + 4], moved, modifiers=f"offset:{32 * row_bytes * block}"
         )
-
-
-def _unusual(p: Program, r: Roles, suffix: str) -> None:
-    """A second term of the probabilities, NaN among the values: before the products of the first term."""
-    p.s_cmp_lg_u32(r.terms, ONE_TERM)
-    p.s_cbranch_scc1(f"unusual{suffix}")
-    p.label(f"usual{suffix}")
-
-    def write() -> None:
-        p.at("product unusual", "")
-        p.label(f"unusual{suffix}")
-        fp8_values.clean(p, r, suffix)
-        if r.low is not None:
-            p.s_and_b32(r.bits, r.terms, TWO_TERMS)
-            p.s_cbranch_scc0(f"usual{suffix}")
-            for matrix in ("sum", *(f"output {d}" for d in range(len(r.result)))):
-                _multiply(p, r, matrix, r.low, r.low_scale)
-        p.s_branch(f"usual{suffix}")
-
-    p.aside(write)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from zyfa_ort.kernels.asm import emit, fp8_epilogue, fp8_fetch, fp8_matrix, fp8_prologue, fp8_softmax
 from zyfa_ort.kernels.asm.fp8_config import BLOCK_ROWS, PREFETCH, WAVES, Fp8Config, arguments
+from zyfa_ort.kernels.asm.fp8_prologue import NEEDED_AT_ONCE
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program
 
@@ -41,14 +42,12 @@ def main_loop(p: Program, r: Roles, config: Fp8Config) -> None:
     p.s_mov_b32(r.index, -1)
     fp8_fetch.next_tile(p, r)
     p.s_mov_b32(r.index, 0)
-    for ahead in range(PREFETCH):
-        fp8_fetch.fetch(p, r, config, ahead)
     p.s_mov_b32(r.value_stage, 0)
     p.s_mov_b32(r.stage, 0)
     p.s_mov_b32(r.key_stage, 0)
     p.s_mov_b32(r.tile, r.next_tile)
     p.s_mov_b32(r.visible, r.next_visible)
-    p.require("tile_0", "tile_1")
+    p.require(*(f"tile_{i}" for i in range(NEEDED_AT_ONCE)))
     p.s_barrier()
     fp8_matrix.load_keys(p, r)
     p.s_mov_b32(r.key_stage, config.stage_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from zyfa_ort.kernels.asm import fp8_fetch
 from zyfa_ort.kernels.asm.emit import KernelArgument, offsets
 from zyfa_ort.kernels.asm.fp8_config import (
     ARGUMENTS,
@@ -10,6 +11,7 @@ from zyfa_ort.kernels.asm.fp8_config import (
     GROUP_ROWS,
     LOG2E,
     NO_ANCHOR,
+    PREFETCH,
     TRACE_ARGUMENTS,
     WAVE_BYTES,
     VALUE_DIM,
@@ -25,6 +27,7 @@ OFFSETS = offsets(ALL_ARGUMENTS)
 RAW_BUFFER = 0x00020000
 UNIT_SCALES = 0x7F7F7F7F  # E8M0 of 1.0 in every byte
 ONES = 0x38383838  # e4m3 of 1.0 in every byte
+NEEDED_AT_ONCE = 2  # tiles that must be there before the first product phase
 FAR = 0x3FFFFFFF  # a key position beyond every key
 
 Arguments = dict[str, Register]
@@ -70,13 +73,19 @@ def write(p: Program, r: Roles, config: Fp8Config) -> None:
         _load_scale(p, r, given, "k", kv_head),
         _load_scale(p, r, given, "v", kv_head),
     ]
-    _load_query(p, r, config, given)
+    p.s_mov_b32(r.resource[3], RAW_BUFFER)
     _bases(p, r, config, given, kv_head)
-    _constants(p, r)
     _fetch_offsets(p, r)
-    _lds_addresses(p, r, config)
     _key_range(p, r, given, key_range)
     _tiles(p, r, given, key_range[0], key_range[1])
+    # The tiles are on their way as early as can be; the rest is written while they are.
+    p.s_mov_b32(r.index, 0)
+    for ahead in range(PREFETCH):
+        if ahead == NEEDED_AT_ONCE:
+            _load_query(p, r, config, given)
+        fp8_fetch.fetch(p, r, config, ahead)
+    _constants(p, r)
+    _lds_addresses(p, r, config)
     _scales(p, r, given, scales)
     _flip_query(p, r)
     r.scalar.release(block, kv_head, key_range, *scales)
@@ -262,17 +271,18 @@ def _scales(p: Program, r: Roles, given: Arguments, scales: list[Register]) -> N
     p.v_mul_f32(t[0], query, t[0])
     p.v_mul_f32(t[0], key, t[0])
     p.v_mul_f32(t[0], LOG2E, t[0])
-    p.v_readfirstlane_b32(r.factor, t[0])
+    p.v_readfirstlane_b32(r.factor[0], t[0])
     p.s_mov_b32(r.value_scale, value)
-    p.s_and_b32(r.query_flip, r.factor, 0x80000000)
+    p.s_and_b32(r.query_flip, r.factor[0], 0x80000000)
     p.s_cmp_lg_u32(r.query_flip, 0)
     p.s_cselect_b32(r.query_flip, 0x80808080, 0)
-    p.s_and_b32(r.factor, r.factor, 0x7FFFFFFF)
+    p.s_and_b32(r.factor[0], r.factor[0], 0x7FFFFFFF)
     # A factor of 0 makes every visible score 0: as 1 times codes of 0 no -inf meets it.
-    p.s_cmp_eq_u32(r.factor, 0)
+    p.s_cmp_eq_u32(r.factor[0], 0)
     p.s_cselect_b32(r.query_zero, 1, 0)
-    p.s_cselect_b32(r.factor, 1.0, r.factor)
-    p.v_mov_b32(t[0], r.factor)
+    p.s_cselect_b32(r.factor[0], 1.0, r.factor[0])
+    p.s_mov_b32(r.factor[1], 0)
+    p.v_mov_b32(t[0], r.factor[0])
     p.v_mul_f32(t[0], 8.0, t[0])
     p.v_readfirstlane_b32(r.factor8, t[0])
 
@@ -378,7 +388,6 @@ def _lds_addresses(p: Program, r: Roles, config: Fp8Config) -> None:
 def _load_query(p: Program, r: Roles, config: Fp8Config, given: Arguments) -> None:
     """Fragments straight from memory: row = lane mod 32, 16 bytes at dim 64 step + 32 half + 16 (lane/32)."""
     pointer, row_bytes = given["query"], given["q_row"]
-    p.s_mov_b32(r.resource[3], RAW_BUFFER)
     add_product(p, r, pointer, given["q_batch"], r.workgroup[2])
     add_product(p, r, pointer, given["q_head"], r.workgroup[1])
     add_rows(p, r, pointer, row_bytes)

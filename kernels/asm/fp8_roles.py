@@ -17,6 +17,8 @@ class Roles:
         self.result = [v.take(f"output, dims {32 * i}..{32 * i + 31}", 16) for i in range(VALUE_DIM // 32)]
         self.row_sum = v.take("row sums (all rows alike)", 16)
         self.key = [v.take(f"key fragment {i}", 8) for i in range(4)]
+        # Behind the scores and in front of the next keys their registers are free.
+        self.counts = Register("v", self.key[2].first, 16, "NaN values that a row sees")
         self.value = [v.take(f"value fragment {i}", 8) for i in range(4)]
         self.high = v.take("probabilities, e4m3", 8)
         self.low = v.take("probabilities, residual", 8) if config.edges == "hilo" else None
@@ -47,6 +49,7 @@ class Roles:
         self.value_base = s.take("value of this batch and head", 2)
         self.resource = s.take("buffer resource", 4, align=4)
         self.wave = s.take("wave")
+        self.index = s.take("number of the tile")
         self.first_row = s.take("first query row of the wave")
         self.last_tile = s.take("tile of the diagonal of the wave's last row")
         self.top_tile = s.take("first tile of the descending part")
@@ -56,7 +59,7 @@ class Roles:
         self.edge_tile = s.take("edge tiles of the diagonal begin here")
         self.mask_above = s.take("keys from here on need a mask")
         self.mask_below = s.take("keys before this need a mask")
-        self.factor = s.take("scores to log2")
+        self.factor = s.take("scores to log2, and a register beside it", 2)
         self.factor8 = s.take("scores to codes")
         self.value_scale = s.take("real value of a value code")
         self.query_zero = s.take("whether the query codes become 0")
@@ -74,7 +77,6 @@ class Roles:
     def enter_loop(self) -> None:
         """Scalars of the tile loop take the registers of the arguments, which the kernel has used by then."""
         s = self.scalar
-        self.index = s.take("number of the tile")
         self.tile = s.take("the tile")
         self.visible = s.take("whether the wave sees the tile")
         self.next_tile = s.take("the next tile")
@@ -85,5 +87,5 @@ class Roles:
         self.stage = s.take("LDS stage of the tile")
         self.key_stage = s.take("LDS stage of the next tile")
         self.value_stage = s.take("LDS stage of the tile whose probabilities are at hand")
-        self.terms = s.take("what the probabilities at hand are: none, one or two terms, values to clean")
-        self.bits = s.take("some of the above")
+        self.terms = s.take("what the probabilities at hand are: none, one or two terms, hidden keys")
+        self.masked_tile = s.take("the tile whose probabilities are at hand, if it has hidden keys")

@@ -10,6 +10,7 @@ from zyfa_ort.kernels.asm import fp8_trace
 from zyfa_ort.kernels.asm.fp8_config import (
     ANCHOR_CODE,
     BLOCK_RANGE,
+    HIDDEN_KEYS,
     ONE_TERM,
     TAU,
     TWO_TERMS,
@@ -17,7 +18,7 @@ from zyfa_ort.kernels.asm.fp8_config import (
     Fp8Config,
 )  # fmt: skip
 from zyfa_ort.kernels.asm.fp8_roles import Roles
-from zyfa_ort.kernels.asm.fp8_values import find_hidden_nan, first_key, limits
+from zyfa_ort.kernels.asm.fp8_values import first_key, limits
 from zyfa_ort.kernels.asm.program import Program
 from zyfa_ort.kernels.asm.registers import VCC, Register
 
@@ -76,7 +77,11 @@ def _special(p: Program, r: Roles, config: Fp8Config) -> None:
         p.label("edge")
         _two_terms(p, r, r.low)
         p.label("packed")
-    find_hidden_nan(p, r)
+    # The limits of the rows hide keys in no other tile than those with a mask.
+    p.s_mov_b32(r.masked_tile, r.tile)
+    p.s_cmp_lg_u32(r.masked, 0)
+    p.s_cselect_b32(r.scratch[0], HIDDEN_KEYS, 0)
+    p.s_or_b32(r.terms, r.terms, r.scratch[0])
     if config.trace:
         fp8_trace.store(p, r)
     p.s_branch("probabilities_ready")
@@ -90,7 +95,7 @@ def all_scores(r: Roles) -> list[Register]:
 def _mask(p: Program, r: Roles) -> None:
     """Scores of invisible keys become -inf."""
     low, high, hidden = r.temporary[0], r.temporary[1], r.temporary[2]
-    limits(p, r, low, high, hidden)
+    limits(p, r, r.tile, low, high, hidden)
     p.v_mov_b32(hidden, float("-inf"))
     conditions = (VCC, *r.pair)
     for bit, name, compare, limit in (
@@ -123,7 +128,7 @@ def _row_statistics(p: Program, r: Roles, suffix: str) -> None:
     p.s_mov_b32(r.terms, ONE_TERM)
     p.v_permlane32_swap_b32(other, top)
     p.v_maximum3_f32(r.row_top, top, other, other)
-    p.v_mul_f32(top, r.factor, r.row_top)
+    p.v_mul_f32(top, r.factor[0], r.row_top)
     p.at(place, "anchor")
     p.v_cmp_nle_f32(VCC, top, limit)
     _block_exponent(p, r)
@@ -204,11 +209,14 @@ def _two_terms(p: Program, r: Roles, low: Register) -> None:
     """p = hi + lo / 16, both e4m3: p by exponential, lo from the exact residual."""
     scores = all_scores(r)
     p.s_mov_b32(r.terms, TWO_TERMS)
-    p.v_sub_f32(r.offset, UNIT, r.offset)
+    offset, factor = r.temporary[2:4], r.factor
+    p.v_sub_f32(offset[0], UNIT, r.offset)
     _block_scale(p, r)
     p.v_add_u32(r.low_scale, -4, r.block_scale)
-    for score in scores:
-        p.v_fma_f32(score, score, r.factor, r.offset)
+    for block in r.scores:
+        for i in range(0, 16, 2):
+            both = block[i : i + 2]
+            p.v_pk_fma_f32(both, both, factor, offset, modifiers="op_sel_hi:[1,0,0]")
     for score in scores:
         p.v_exp_f32(score, score)
     for pair in range(16):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.asm.fp8_config import GROUP_ROWS, TRACE_ARGUMENTS, TRACE_WORDS, WAVE_LANES
+from zyfa_ort.kernels.asm.fp8_config import GROUP_ROWS, ONE_TERM, TRACE_ARGUMENTS, TRACE_WORDS, TWO_TERMS, WAVE_LANES
 from zyfa_ort.kernels.asm.fp8_prologue import add_product, load
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program
@@ -38,6 +38,7 @@ def store(p: Program, r: Roles) -> None:
                 modifiers=f"offen offset:{32 * index + 16 * half}",
             )
     p.v_mov_b32(terms, r.terms)
+    p.v_and_b32(terms, ONE_TERM | TWO_TERMS, terms)
     for word, register in enumerate((r.anchor, r.block_scale, terms)):
         p.buffer_store_dword(register, address, r.resource, 0, modifiers=f"offen offset:{64 + 4 * word}")
     r.scalar.release(block)

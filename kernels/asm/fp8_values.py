@@ -6,7 +6,6 @@ with hidden keys can hold such values; when one does, the rows that see it are m
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.asm.fp8_config import CLEAN
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program
 from zyfa_ort.kernels.asm.registers import VCC, Register
@@ -28,46 +27,49 @@ def load_value(p: Program, r: Roles, dims: int, stage: Register) -> None:
             )
 
 
-def fragment_registers(r: Roles) -> list[Register]:
-    return [fragment[i] for fragment in r.value for i in range(8)]
-
-
-def find_hidden_nan(p: Program, r: Roles) -> None:
-    """After the probabilities of a masked tile: whether its values hold NaN. The scores are not needed any more."""
-    p.s_cmp_eq_u32(r.masked, 0)
-    p.s_cbranch_scc1("values_checked")
-    for dims in range(len(r.value)):
-        load_value(p, r, dims, r.value_stage)
+def collect_nan(p: Program, r: Roles, dims: int) -> None:
+    """Bit 7 of some byte of r.temporary[0] says that there is NaN in the fragments up to this one."""
     found, one, other = (r.temporary[i] for i in range(3))
-    registers = fragment_registers(r)
-    for pair in range(0, len(registers), 2):
-        for target, source in ((one, registers[pair]), (other, registers[pair + 1])):
+    for pair in range(0, 8, 2):
+        for target, source in ((one, r.value[dims][pair]), (other, r.value[dims][pair + 1])):
             p.v_and_b32(target, MAGNITUDE, source)
             p.v_add_u32(target, STEP, target)
-        p.v_or3_b32(found, one, other, found if pair else 0)
-    p.v_and_b32(found, TOP, found)
-    p.v_cmp_ne_u32(VCC, 0, found)
-    p.s_cbranch_vccz("values_checked")
-    p.s_or_b32(r.terms, r.terms, CLEAN)
-    _spread_nan(p, r)
-    p.label("values_checked")
+        p.v_or3_b32(found, one, other, found if dims or pair else 0)
+
+
+def judge_nan(p: Program, r: Roles) -> None:
+    """Behind the last collect_nan: values that are NaN become 0, outputs of rows that see them NaN."""
+    p.v_and_b32(r.temporary[0], TOP, r.temporary[0])
+    p.v_cmp_ne_u32(VCC, 0, r.temporary[0])
+    p.s_cbranch_vccnz("nan")
+    p.label("no_nan")
+
+    def write() -> None:
+        p.at("product apart, NaN", "")
+        p.label("nan")
+        _spread_nan(p, r)
+        p.s_branch("no_nan")
+
+    p.aside(write)
 
 
 def _spread_nan(p: Program, r: Roles) -> None:
     """Counts, per row and dim, the NaN values that the row sees, by a product of indicators; such outputs become NaN."""
-    visible, counts = r.scores[0][0:8], r.scores[1]
+    visible, indicator, counts = r.key[0], r.key[1], r.counts
     _visibility(p, r, visible)
-    nan, t = r.temporary[0], r.temporary[1]
+    nan, t, u = (r.temporary[i] for i in range(3))
     p.v_mov_b32(nan, float("nan"))
     for fragment, result in zip(r.value, r.result, strict=True):
         for i in range(8):
             _nan_bits(p, t, fragment[i])
             # 0x80 >> 2, >> 3, >> 4 together are e4m3 of 1.0.
-            p.v_lshrrev_b32(fragment[i], 2, t)
+            p.v_lshrrev_b32(indicator[i], 2, t)
             for shift in (3, 4):
-                p.v_lshrrev_b32(r.temporary[2], shift, t)
-                p.v_or_b32(fragment[i], fragment[i], r.temporary[2])
-        p.v_mfma_f32_32x32x64_f8f6f4(counts, fragment, visible, 0)
+                p.v_lshrrev_b32(u, shift, t)
+                p.v_or_b32(indicator[i], indicator[i], u)
+            _nan_bytes(p, fragment[i], t, u)
+            p.v_bfi_b32(fragment[i], t, 0, fragment[i])
+        p.v_mfma_f32_32x32x64_f8f6f4(counts, indicator, visible, 0)
         for i in range(16):
             p.v_cmp_lt_f32(VCC, 0.0, counts[i])
             p.v_cndmask_b32(result[i], result[i], nan, VCC)
@@ -76,7 +78,7 @@ def _spread_nan(p: Program, r: Roles) -> None:
 def _visibility(p: Program, r: Roles, target: Register) -> None:
     """e4m3 ones where the row sees the key, in the order of the packed probabilities."""
     low, high, zero, bit = r.temporary[0], r.temporary[1], r.temporary[2], r.temporary[3]
-    limits(p, r, low, high, zero)
+    limits(p, r, r.masked_tile, low, high, zero)
     p.v_mov_b32(zero, 0)
     for index in range(32):
         key = first_key(index)
@@ -94,10 +96,10 @@ def first_key(index: int) -> int:
     return 32 * block + 8 * a + c
 
 
-def limits(p: Program, r: Roles, low: Register, high: Register, t: Register) -> None:
+def limits(p: Program, r: Roles, tile: Register, low: Register, high: Register, t: Register) -> None:
     """First and last visible key of the row, relative to the lane's first key of the tile."""
     first = r.scratch[0]
-    p.s_lshl_b32(first, r.tile, 6)
+    p.s_lshl_b32(first, tile, 6)
     p.v_lshrrev_b32(t, 5, r.item)
     p.v_lshlrev_b32(t, 2, t)
     p.v_add_u32(t, first, t)
@@ -116,16 +118,6 @@ def keep_only_nan(p: Program, target: Register, t: Register, u: Register) -> Non
     """Bytes that are no NaN become 0."""
     _nan_bytes(p, target, t, u)
     p.v_and_b32(target, t, target)
-
-
-def clean(p: Program, r: Roles, suffix: str) -> None:
-    """NaN values become 0; their rows already are NaN."""
-    p.s_and_b32(r.bits, r.terms, CLEAN)
-    p.s_cbranch_scc0(f"values_clean{suffix}")
-    for register in fragment_registers(r):
-        _nan_bytes(p, register, r.temporary[0], r.temporary[1])
-        p.v_bfi_b32(register, r.temporary[0], 0, register)
-    p.label(f"values_clean{suffix}")
 
 
 def _nan_bytes(p: Program, source: Register, t: Register, u: Register) -> None:
