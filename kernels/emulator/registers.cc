@@ -173,8 +173,12 @@ void mark_written(Wave& wave, const Instruction& instruction, const Effects& eff
     return;
   }
   if (only_copies(instruction.op)) {
-    for (unsigned i = 0; i < instruction.dst.dwords; ++i)
-      wave.vgpr_defined[instruction.dst.reg + i] |= copied_lanes(wave, instruction.src[0], i, lanes);
+    for (unsigned i = 0; i < instruction.dst.dwords; ++i) {
+      const unsigned reg = instruction.dst.reg + i;
+      const uint64_t copied = copied_lanes(wave, instruction.src[0], i, lanes);
+      wave.vgpr_defined[reg] = (wave.vgpr_defined[reg] & ~lanes) | copied;
+      if (copied != lanes) wave.vgpr_look[reg >> 6] |= uint64_t{1} << (reg & 63);
+    }
     return;
   }
   for (const Use& use : effects.vgpr_writes)
