@@ -12,34 +12,57 @@ ANCHOR_CODE = 126.0  # e4m3 code of 448: the row maximum of an interior tile lan
 UNIT = 8.80708  # log2 of what a probability of one is worth in an edge tile: 8 + (6 + 0.45665) / 8
 TAU = 1.0  # log2 units a tile may exceed the anchor before the row is re-anchored
 BLOCK_RANGE = 60.0  # clamp of the block exponent
-# Stands for "no key seen yet": finite, so that nothing becomes NaN; scores below it are refused by the host.
-NO_ANCHOR = -1e30
+# Stands for "no key seen yet": finite, so that nothing becomes NaN. Beyond it 126 - 8e overflows on every device.
+NO_ANCHOR = -4e37
 
 WAVES = 8
+WAVE_LANES = 64
 GROUP_ROWS = 32  # query rows of a wave
 BLOCK_ROWS = WAVES * GROUP_ROWS
 TILE_KEYS = 64
 VALUE_DIM = 128
-STAGES = 4  # three would overwrite the V tile that the other wave group still multiplies
+WAVE_BYTES = 1024  # what one LDS-DMA instruction of a wave brings
+OUTPUT_BLOCKS = VALUE_DIM // 32
+KEY_FRAGMENTS = 4  # of 32 keys and 64 dims, in registers
+PREFETCH = 4  # tiles between a fetch into LDS and its use
+STAGES = 8  # at least PREFETCH + 2: the other wave group still multiplies V of the tile before the last
 
-ARGUMENTS = [
+# Bits of the scalar `terms`: what the product phase does with the probabilities at hand.
+ONE_TERM, TWO_TERMS = 1, 2
+HIDDEN_KEYS = 4  # values of hidden keys may be NaN
+
+# What the kernel begins with, then what it ends with: each part is loaded at once. Strides of tensors are in bytes, those
+# of scales in elements.
+FIRST_ARGUMENTS = [
     *(KernelArgument(name, 8, pointer=True) for name in (
-        "query", "key", "value", "output", "lse", "q_scale", "k_scale", "v_scale", "key_range", "sinks")),
-    *(KernelArgument(f"{name}_{axis}", 8) for name in ("q", "k", "v", "o", "lse") for axis in ("batch", "head")),
-    *(KernelArgument(f"{name}_row", 4) for name in ("q", "k", "v", "o")),
+        "query", "key", "value", "q_scale", "k_scale", "v_scale", "key_range")),
+    *(KernelArgument(f"{name}_{axis}", 8) for name in ("q", "k", "v") for axis in ("batch", "head")),
+    *(KernelArgument(f"{name}_row", 4) for name in ("q", "k", "v")),
     *(KernelArgument(f"{name}_scale_{axis}", 4) for name in ("q", "k", "v") for axis in ("batch", "head")),
     *(KernelArgument(name, 4) for name in (
         "queries", "keys", "group_reciprocal", "causal", "diagonal", "window_left", "scale")),
 ]  # fmt: skip
+LAST_ARGUMENTS = [
+    *(KernelArgument(name, 8, pointer=True) for name in ("output", "lse", "sinks")),
+    *(KernelArgument(f"{name}_{axis}", 8) for name in ("o", "lse") for axis in ("batch", "head")),
+    *(KernelArgument(name, 4) for name in ("o_row", "o_queries")),
+]  # fmt: skip
+ARGUMENTS = FIRST_ARGUMENTS + LAST_ARGUMENTS
+
+TRACE_WORDS = 20  # per lane and tile: 8 high, 8 low, anchor, scale byte, terms, unused
+TRACE_ARGUMENTS = [KernelArgument("trace", 8, pointer=True)] + [
+    KernelArgument(f"trace_{axis}", 8) for axis in ("batch", "head", "group")
+]
 
 
 @dataclass(frozen=True)
 class Fp8Config:
-    """Head dim of query and key (128, or 192 for the MLA shape), kind of edge tiles, output type."""
+    """Head dim of query and key (128, or 192 for the MLA shape), kind of edge tiles, output type; `trace` for tests only."""
 
     head_dim: int = 128
     edges: str = "hilo"  # "none": Lean P in every tile
     output: str = "bf16"  # "f16", "f32"
+    trace: bool = False  # stores the bytes of P, anchors and exponents of every tile
 
     def __post_init__(self) -> None:
         for field, allowed in (
@@ -53,7 +76,7 @@ class Fp8Config:
     @property
     def name(self) -> str:
         shape = "d128" if self.head_dim == 128 else "d192_v128"
-        return f"fp8_prefill_{shape}_{self.edges}_{self.output}"
+        return f"fp8_prefill_{shape}_{self.edges}_{self.output}" + ("_trace" if self.trace else "")
 
     @property
     def k_steps(self) -> int:
@@ -81,3 +104,7 @@ class Fp8Config:
     @property
     def lds_bytes(self) -> int:
         return STAGES * self.stage_bytes
+
+
+def arguments(config: Fp8Config) -> list[KernelArgument]:
+    return ARGUMENTS + TRACE_ARGUMENTS if config.trace else ARGUMENTS

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.asm.fp8_config import GROUP_ROWS, LN2, LOG2E, UNIT, VALUE_DIM, Fp8Config
-from zyfa_ort.kernels.asm.fp8_prologue import OFFSETS, add_product, load, set_resource
+from zyfa_ort.kernels.asm.fp8_config import LAST_ARGUMENTS, LN2, LOG2E, UNIT, VALUE_DIM, Fp8Config
+from zyfa_ort.kernels.asm.fp8_prologue import Arguments, add_product, add_rows, load, set_resource
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program
 from zyfa_ort.kernels.asm.registers import VCC, Register
 
+FP16_OVERFLOW = "hwreg(HW_REG_MODE, 23, 1)"
 BYTES = {"bf16": 2, "f16": 2, "f32": 4}
 
 
 def write(p: Program, r: Roles, config: Fp8Config) -> None:
+    p.at("end", "")
+    block, given = load(p, r, LAST_ARGUMENTS)
     total, keys_only = r.block_scale, r.low_scale if r.low_scale else r.offset
     p.v_mov_b32(keys_only, r.row_sum[0])
     p.v_mov_b32(total, r.row_sum[0])
-    _sinks(p, r, total)
+    _sinks(p, r, given["sinks"], total)
     _normalise(p, r, total)
-    _store(p, r, config)
-    _log_sum_exp(p, r, keys_only)
+    _store(p, r, config, given)
+    _log_sum_exp(p, r, given, keys_only)
     p.s_endpgm()
+    r.scalar.release(block)
 
 
-def _sinks(p: Program, r: Roles, total: Register) -> None:
+def _sinks(p: Program, r: Roles, sinks: Register, total: Register) -> None:
     """A sink is an extra logit in the denominator; a row without keys stays zero."""
-    (sinks,) = load(p, r, "sinks")
     t = r.temporary
     p.s_cmp_eq_u64(sinks, 0)
     p.s_cbranch_scc1("no_sinks")
@@ -41,32 +44,31 @@ def _sinks(p: Program, r: Roles, total: Register) -> None:
     p.v_cmp_eq_f32(VCC, 0.0, total)
     p.v_cndmask_b32(total, t[0], total, VCC)
     p.label("no_sinks")
-    r.scalar.release(sinks)
 
 
 def _normalise(p: Program, r: Roles, total: Register) -> None:
     factor = r.temporary[0]
     p.v_rcp_f32(factor, total)
-    p.v_mul_f32(factor, r.value_scale, factor)
     p.v_mov_b32(r.temporary[1], 0)
     p.v_cmp_eq_f32(VCC, 0.0, total)
     p.v_cndmask_b32(factor, factor, r.temporary[1], VCC)
+    # Two products: a scale of 2^-126 times 1 / sum alone would lose its bits.
     for block in r.result:
         for i in range(16):
             p.v_mul_f32(block[i], factor, block[i])
+        for i in range(16):
+            p.v_mul_f32(block[i], r.value_scale, block[i])
 
 
-def _store(p: Program, r: Roles, config: Fp8Config) -> None:
+def _store(p: Program, r: Roles, config: Fp8Config, given: Arguments) -> None:
     """Lane holds dims 32 block + 8a + 4 (lane/32) + c of row lane mod 32."""
-    pointer, batch, head, row_bytes, queries = load(p, r, "output", "o_batch", "o_head", "o_row", "queries")
-    add_product(p, r, pointer, batch, r.workgroup[2])
-    add_product(p, r, pointer, head, r.workgroup[1])
-    wide = r.pair[0]
-    p.s_mov_b32(wide[0], row_bytes)
-    p.s_mov_b32(wide[1], 0)
-    add_product(p, r, pointer, wide, r.first_row)
-    size = BYTES[config.output]
-    set_resource(p, r, pointer, r.first_row, queries, row_bytes, VALUE_DIM * size, GROUP_ROWS)
+    pointer, row_bytes, size = given["output"], given["o_row"], BYTES[config.output]
+    add_product(p, r, pointer, given["o_batch"], r.workgroup[2])
+    add_product(p, r, pointer, given["o_head"], r.workgroup[1])
+    add_rows(p, r, pointer, row_bytes)
+    set_resource(p, r, pointer, given["o_queries"], row_bytes, VALUE_DIM * size)
+    if config.output == "f16":
+        p.s_setreg_imm32_b32(FP16_OVERFLOW, 0, note="beyond 65504 is infinity")
     address = r.temporary[2]
     p.v_and_b32(r.temporary[0], 31, r.item)
     p.v_mul_lo_u32(address, r.temporary[0], row_bytes)
@@ -83,23 +85,18 @@ def _store(p: Program, r: Roles, config: Fp8Config) -> None:
             convert(four[0], four[0], four[1])
             convert(four[1], four[2], four[3])
             p.buffer_store_dwordx2(four[0:2], address, r.resource, 0, modifiers=at)
-    r.scalar.release(pointer, batch, head, row_bytes, queries)
 
 
-def _log_sum_exp(p: Program, r: Roles, total: Register) -> None:
+def _log_sum_exp(p: Program, r: Roles, given: Arguments, total: Register) -> None:
     """ln 2 (anchor + log2(sum) - unit), -inf for a row without keys; lanes 0..31 store."""
-    (pointer,) = load(p, r, "lse")
+    pointer, row = given["lse"], r.scratch[2]
     p.s_cmp_eq_u64(pointer, 0)
     p.s_cbranch_scc1("no_lse")
-    batch, head, queries = load(p, r, "lse_batch", "lse_head", "queries")
-    add_product(p, r, pointer, batch, r.workgroup[2])
-    add_product(p, r, pointer, head, r.workgroup[1])
-    four = r.pair[0]
-    p.s_mov_b32(four[0], 4)
-    p.s_mov_b32(four[1], 0)
-    add_product(p, r, pointer, four, r.first_row)
-    p.s_mov_b32(r.scratch[2], 4)
-    set_resource(p, r, pointer, r.first_row, queries, r.scratch[2], 4, GROUP_ROWS)
+    add_product(p, r, pointer, given["lse_batch"], r.workgroup[2])
+    add_product(p, r, pointer, given["lse_head"], r.workgroup[1])
+    p.s_mov_b32(row, 4)
+    add_rows(p, r, pointer, row)
+    set_resource(p, r, pointer, given["o_queries"], 4, 4)
     value, address, unit = r.temporary[0], r.temporary[1], r.temporary[2]
     p.v_log_f32(value, total)
     p.v_add_f32(value, r.anchor, value)
@@ -112,7 +109,3 @@ def _log_sum_exp(p: Program, r: Roles, total: Register) -> None:
     p.v_lshlrev_b32(address, 2, r.item, note="lanes 32..63 repeat the rows: beyond the resource, dropped")
     p.buffer_store_dword(value, address, r.resource, 0, modifiers="offen")
     p.label("no_lse")
-    r.scalar.release(pointer, batch, head, queries)
-
-
-__all__ = ["OFFSETS", "write"]

@@ -1,143 +1,197 @@
-"""The product phase: fetch into LDS, scores S^T = K·Q^T, output O^T += V^T·P and the row sums."""
+"""The product phase: scores S^T = K·Q^T of a tile, output O^T += V^T·P and row sums of the tile before.
+
+Waves that see the tile and have probabilities at hand take the way of the table in fp8_schedule.py. The others, and tiles
+with two terms per probability or NaN among the values, take slower ones.
+"""
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.asm.fp8_config import STAGES, TILE_KEYS, Fp8Config
-from zyfa_ort.kernels.asm.fp8_prologue import add_product, set_resource
+from collections.abc import Callable
+
+from zyfa_ort.kernels.asm import fp8_fetch, fp8_values
+from zyfa_ort.kernels.asm.fp8_config import HIDDEN_KEYS, KEY_FRAGMENTS, ONE_TERM, PREFETCH, TWO_TERMS, Fp8Config
 from zyfa_ort.kernels.asm.fp8_roles import Roles
-from zyfa_ort.kernels.asm.program import Program
-from zyfa_ort.kernels.asm.registers import EXEC, M0, Register
+from zyfa_ort.kernels.asm.fp8_schedule import Slot, product_slots
+from zyfa_ort.kernels.asm.fp8_softmax import tile_kind
+from zyfa_ort.kernels.asm.program import Instruction, Item, Program
+from zyfa_ort.kernels.asm.registers import EXEC, Register
 
-WAVE_BYTES = 1024  # what one LDS-DMA instruction of a wave brings
-
-
-def tile_number(p: Program, r: Roles, target: Register, index: Register) -> None:
-    """The tile with this number in the canonical order."""
-    other = r.scratch[5]
-    p.s_sub_i32(other, index, r.descending)
-    p.s_add_i32(other, other, r.first_tile)
-    p.s_sub_i32(target, r.top_tile, index)
-    p.s_cmp_lt_i32(index, r.descending)
-    p.s_cselect_b32(target, target, other)
+SCC = ("scc", 0)
 
 
-def find_tile(p: Program, r: Roles) -> None:
-    tile_number(p, r, r.tile, r.index)
+def write(p: Program, r: Roles, config: Fp8Config) -> None:
+    """Both ways through the phase, up to the barrier."""
+    t = r.scratch[0]
+    p.s_xor_b32(t, r.terms, ONE_TERM)
+    p.s_xor_b32(r.scratch[1], r.visible, 1)
+    p.s_or_b32(t, t, r.scratch[1])
+    p.s_cbranch_scc1("apart")
+    slots = product_slots(config)
+    shadows = _shadows(p, r, config, slots)
+    for row, (slot, shadow) in enumerate(zip(slots, shadows, strict=True)):
+        p.at("product", f"{row}")
+        _multiply(p, r, slot.matrix, r.high, r.block_scale)
+        _load(p, r, slot)
+        p.items += shadow
+    p.at("product", "end")
+    p.label("products_done")
+    # What this wave fetched for the tile after the next has landed before anybody may pass the barriers up to its use.
+    p.require("tile_2")
+    p.aside(lambda: _apart(p, r, config, slots))
 
 
-def fetch(p: Program, r: Roles, config: Fp8Config, ahead: int) -> None:
-    """The wave's eighth of the key and the value tile `ahead` of the current one, straight into LDS."""
-    index, tile, stage, rows = r.scratch[2], r.scratch[3], r.scratch[4], r.pair[2][0]
-    p.s_add_i32(index, r.index, ahead)
-    tile_number(p, r, tile, index)
-    # Beyond the last tile the fetch is empty: always issuing it keeps the wait counts exact.
-    p.s_cmp_lt_i32(index, r.tiles)
-    p.s_cselect_b32(rows, r.keys, 0)
-    p.s_lshl_b32(tile, tile, TILE_KEYS.bit_length() - 1, note="first key")
-    p.s_and_b32(stage, index, STAGES - 1)
-    p.s_mul_i32(stage, stage, config.stage_bytes)
-    p.s_lshl_b32(r.scratch[5], r.wave, WAVE_BYTES.bit_length() - 1)
-    p.s_add_u32(stage, stage, r.scratch[5])
-    for base, row, width, fetch_from, at in (
-        (r.key_base, r.key_row, config.head_dim, r.key_fetch, 0),
-        (r.value_base, r.value_row, 128, r.value_fetch, config.key_bytes),
-    ):
-        where, stride = r.pair[0], r.pair[1]
-        p.s_mov_b64(where, base)
-        p.s_mov_b32(stride[0], row)
-        p.s_mov_b32(stride[1], 0)
-        add_product(p, r, where, stride, tile)
-        set_resource(p, r, where, tile, rows, row, width, TILE_KEYS)
-        p.s_add_u32(M0, stage, at)
-        p.buffer_load_lds_dwordx4(fetch_from, r.resource, 0, modifiers="offen", produces=f"tile_{ahead}")
-        if base is r.key_base and r.rope_fetch is not None:
-            # 8 rows of 64 bytes per wave: half of the lanes.
-            p.s_lshr_b32(r.scratch[5], r.scratch[5], 1, note="half of what a full instruction brings")
-            p.s_sub_u32(r.scratch[5], stage, r.scratch[5])
-            p.s_add_u32(M0, r.scratch[5], config.rope_base)
-            p.s_mov_b32(EXEC[1], 0)
-            p.buffer_load_lds_dwordx4(
-                r.rope_fetch, r.resource, 0, modifiers="offen", produces=f"tile_{ahead}"
-            )
-            p.s_mov_b32(EXEC[1], -1)
-
-
-def stage_address(p: Program, r: Roles, config: Fp8Config, index: Register, behind: int) -> Register:
-    target = r.scratch[4]
-    p.s_sub_i32(target, index, behind)
-    p.s_and_b32(target, target, STAGES - 1)
-    p.s_mul_i32(target, target, config.stage_bytes)
-    return target
-
-
-def score_schedule(config: Fp8Config) -> list[tuple[str, int]]:
-    """Loads and products of the scores in order; slot = 2 step + key block. A fragment's registers are loaded again
-    only when another product stands between its last use and the load."""
-    slots, fragments = 2 * config.k_steps, 4
-    order = [("load", slot) for slot in range(fragments)]
-    for slot in range(slots):
-        order.append(("multiply", slot))
-        again = slot - 1 + fragments
-        if slot >= 1 and again < slots:
-            order.append(("load", again))
-    return order
-
-
-def scores(p: Program, r: Roles, config: Fp8Config) -> None:
-    """S^T of the tile, unless there is none or the wave cannot see it."""
-    p.s_cmp_lt_i32(r.index, r.tiles)
-    p.s_cbranch_scc0("no_scores")
-    p.s_cmp_le_i32(r.tile, r.last_tile)
-    p.s_cbranch_scc0("no_scores")
-    stage = stage_address(p, r, config, r.index, 0)
-    # Addresses move in place and back: there are no registers to spare for copies.
-    for address in r.key_address:
-        p.v_add_u32(address, stage, address)
-    for action, slot in score_schedule(config):
-        block, step = slot % 2, slot // 2
-        fragment = r.key[slot % len(r.key)]
-        if action == "multiply":
-            p.v_mfma_f32_32x32x64_f8f6f4(
-                r.scores[block], fragment, r.query[step], r.scores[block] if step else 0
-            )
-            continue
-        row_bytes = 128 if step < 2 else 64
-        for half in range(2):
-            p.ds_read_b128(
-                fragment[4 * half : 4 * half + 4],
-                r.key_address[2 * step + half],
-                modifiers=f"offset:{32 * row_bytes * block}",
-            )
-    for address in r.key_address:
-        p.v_subrev_u32(address, stage, address)
-    p.label("no_scores")
-
-
-def accumulate(p: Program, r: Roles, config: Fp8Config) -> None:
-    """O^T and the row sums take in the probabilities of the tile before, in one or two terms."""
+def _apart(p: Program, r: Roles, config: Fp8Config, slots: tuple[Slot, ...]) -> None:
+    """The same for a wave that does not see the tile or has nothing to accumulate, for two terms, for hidden keys."""
+    p.at("product apart", "")
+    p.label("apart")
     p.s_cmp_eq_u32(r.terms, 0)
-    p.s_cbranch_scc1("no_accumulate")
-    stage = stage_address(p, r, config, r.index, 1)
-    for dims, address in enumerate(r.value_address):
-        moved = r.temporary[dims]
-        p.v_add_u32(moved, stage, address)
-        for block in range(2):
-            for pair in range(2):
-                at = 4 * block + 2 * pair
-                p.ds_read_b64_tr_b8(
-                    r.value[dims][at : at + 2], moved, modifiers=f"offset:{4096 * block + 2048 * pair}"
-                )
-    _terms(p, r, r.high, r.block_scale)
+    p.s_cbranch_scc1("nothing_at_hand")
+    _load(p, r, Slot("", tuple(f"value {i}" for i in range(len(r.value)))))
+    p.s_and_b32(r.scratch[0], r.terms, HIDDEN_KEYS)
+    p.s_cbranch_scc1("hidden_keys")
+    p.s_cmp_eq_u32(r.visible, 0)
+    p.s_cbranch_scc1("accumulate")
+    _scores(p, r, slots, collect=False)
+    p.label("accumulate")
     if r.low is not None:
-        p.s_cmp_eq_u32(r.terms, 2)
-        p.s_cbranch_scc0("no_accumulate")
-        _terms(p, r, r.low, r.low_scale)
-    p.label("no_accumulate")
+        p.s_and_b32(r.scratch[0], r.terms, TWO_TERMS)
+        p.s_cbranch_scc0("one_term")
+        _accumulate(p, r, slots, r.low, r.low_scale)
+        p.label("one_term")
+    _accumulate(p, r, slots, r.high, r.block_scale)
+    p.label("nothing_more")
+    # The scalar work first: the last product still reads the registers of its key fragment.
+    for name, part in SCALAR_PARTS.items():
+        if name == "stages":
+            load_keys(p, r)
+        part(p, r, config)
+    p.s_branch("products_done")
+    p.label("nothing_at_hand")
+    p.s_cmp_eq_u32(r.visible, 0)
+    p.s_cbranch_scc1("nothing_more")
+    _scores(p, r, slots, collect=False)
+    p.s_branch("nothing_more")
+    p.label("hidden_keys")
+    p.s_cmp_eq_u32(r.visible, 0)
+    p.s_cbranch_scc1("hidden_keys_only")
+    _scores(p, r, slots, collect=True)
+    p.s_branch("judge")
+    p.label("hidden_keys_only")
+    for dims in range(len(r.value)):
+        fp8_values.collect_nan(p, r, dims)
+    p.label("judge")
+    fp8_values.judge_nan(p, r)
+    p.s_branch("accumulate")
 
 
-def _terms(p: Program, r: Roles, probabilities: Register, scale: Register) -> None:
-    select = "op_sel_hi:[0,0,0]"
-    for target, fragment in ((r.row_sum, r.ones), *zip(r.result, r.value, strict=True)):
-        p.v_mfma_scale_f32_32x32x64_f8f6f4(
-            target, fragment, probabilities, target, r.unit_scale, scale, modifiers=select
+def _scores(p: Program, r: Roles, slots: tuple[Slot, ...], collect: bool) -> None:
+    """All scores of the tile; `collect` looks for NaN among the values in their shadow."""
+    products = [slot for slot in slots if slot.matrix.startswith("scores")]
+    for number, slot in enumerate(products):
+        _multiply(p, r, slot.matrix, r.high, r.block_scale)
+        _load(p, r, Slot("", tuple(x for x in slot.loads if _is_late_key(x))))
+        if collect and number >= len(products) - len(r.value):
+            fp8_values.collect_nan(p, r, number - len(products) + len(r.value))
+
+
+def _accumulate(
+    p: Program, r: Roles, slots: tuple[Slot, ...], probabilities: Register, scale: Register
+) -> None:
+    for slot in slots:
+        if not slot.matrix.startswith("scores"):
+            _multiply(p, r, slot.matrix, probabilities, scale)
+
+
+def load_keys(p: Program, r: Roles) -> None:
+    """The fragments with which a product phase begins, of the tile at r.key_stage."""
+    _load(p, r, Slot("", tuple(f"key {i}" for i in range(KEY_FRAGMENTS))))
+
+
+def _is_late_key(load: str) -> bool:
+    kind, number = load.split()
+    return kind == "key" and int(number) >= KEY_FRAGMENTS
+
+
+SCALAR_PARTS: dict[str, Callable[[Program, Roles, Fp8Config], None]] = {
+    "fetch": lambda p, r, config: fp8_fetch.fetch(p, r, config, PREFETCH),
+    "kind": lambda p, r, config: tile_kind(p, r, config),
+    "next": lambda p, r, config: fp8_fetch.next_tile(p, r),
+    "stages": fp8_fetch.next_stages,
+}
+
+
+def _shadows(p: Program, r: Roles, config: Fp8Config, slots: tuple[Slot, ...]) -> list[list[Item]]:
+    """The scalar work of every row: each part in order, spread evenly over the rows that name it."""
+    shadows: list[list[Item]] = [[] for _ in slots]
+    for name, part in SCALAR_PARTS.items():
+        rows = [row for row, slot in enumerate(slots) if slot.scalar == name]
+        pieces = spread(p.captured(lambda part=part: part(p, r, config)), len(rows))  # type: ignore[misc]
+        for row, piece in zip(rows, pieces, strict=True):
+            for item in piece:
+                assert isinstance(item, Instruction)
+                item.place = ("product", f"{row}")
+            shadows[row] = piece
+    return shadows
+
+
+def spread(items: list[Item], count: int) -> list[list[Item]]:
+    """Pieces of about one size, cut where neither SCC nor a changed EXEC is alive."""
+    pieces: list[list[Item]] = []
+    begin = 0
+    for piece in range(1, count + 1):
+        end = max(begin, round(len(items) * piece / count))
+        while end < len(items) and _state_is_live(items, end):
+            end += 1
+        pieces.append(items[begin:end])
+        begin = end
+    return pieces
+
+
+def _state_is_live(items: list[Item], at: int) -> bool:
+    rest = [item for item in items[at:] if isinstance(item, Instruction)]
+    if sum(bool(item.writes() & set(EXEC.units())) for item in rest) % 2:
+        return True
+    for item in rest:
+        if SCC in item.reads():
+            return True
+        if SCC in item.writes():
+            return False
+    return False
+
+
+def _multiply(p: Program, r: Roles, matrix: str, probabilities: Register, scale: Register) -> None:
+    kind, *numbers = matrix.split()
+    if kind == "scores":
+        block, step = map(int, numbers)
+        fragment = r.key[(2 * step + block) % KEY_FRAGMENTS]
+        p.v_mfma_f32_32x32x64_f8f6f4(
+            r.scores[block], fragment, r.query[step], r.scores[block] if step else 0
+        )
+        return
+    target, fragment = (r.row_sum, r.ones) if kind == "sum" else (
+        r.result[int(numbers[0])], r.value[int(numbers[0])])  # fmt: skip
+    p.v_mfma_scale_f32_32x32x64_f8f6f4(
+        target, fragment, probabilities, target, r.unit_scale, scale, modifiers="op_sel_hi:[0,0,0]"
+    )
+
+
+def _load(p: Program, r: Roles, slot: Slot) -> None:
+    for load in slot.loads:
+        kind, number = load.split()
+        if kind == "value":
+            fp8_values.load_value(p, r, int(number), r.value_stage)
+        else:
+            _load_key(p, r, int(number), r.key_stage if not _is_late_key(load) else r.stage)
+
+
+def _load_key(p: Program, r: Roles, number: int, stage: Register) -> None:
+    block, step = number % 2, number // 2
+    fragment = r.key[number % KEY_FRAGMENTS]
+    row_bytes = 128 if step < 2 else 64
+    for half in range(2):
+        moved = r.temporary[2 * (step % 2) + half]
+        if block == 0:  # the other block lies at a constant distance
+            p.v_add_u32(moved, stage, r.key_address[2 * step + half])
+        p.ds_read_b128(
+            fragment[4 * half : 4 * half + 4], moved, modifiers=f"offset:{32 * row_bytes * block}"
         )

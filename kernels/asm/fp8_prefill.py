@@ -8,12 +8,11 @@ one group multiplies, the other turns scores into probabilities.
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.asm import emit, fp8_epilogue, fp8_matrix, fp8_prologue, fp8_softmax
-from zyfa_ort.kernels.asm.fp8_config import ARGUMENTS, BLOCK_ROWS, WAVES, Fp8Config
+from zyfa_ort.kernels.asm import emit, fp8_epilogue, fp8_fetch, fp8_matrix, fp8_prologue, fp8_softmax
+from zyfa_ort.kernels.asm.fp8_config import BLOCK_ROWS, PREFETCH, WAVES, Fp8Config, arguments
+from zyfa_ort.kernels.asm.fp8_prologue import NEEDED_AT_ONCE
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program
-
-PREFETCH = 2  # tiles between a fetch into LDS and its use
 
 
 def generate(config: Fp8Config) -> str:
@@ -22,6 +21,7 @@ def generate(config: Fp8Config) -> str:
     fp8_prologue.write(p, r, config)
     main_loop(p, r, config)
     fp8_epilogue.write(p, r, config)
+    p.write_asides()
     defined = {
         *r.item.units(),
         *r.kernarg.units(),
@@ -31,41 +31,47 @@ def generate(config: Fp8Config) -> str:
     }
     items = emit.finish(p, defined)
     limits = emit.KernelLimits(r.vector.high, 0, r.scalar.high, config.lds_bytes, 64 * WAVES)
-    return emit.text(p, items, limits, ARGUMENTS)
+    return emit.text(p, items, limits, arguments(config))
 
 
 def main_loop(p: Program, r: Roles, config: Fp8Config) -> None:
     """Tiles 0..n: products of tile i and of the probabilities of tile i - 1, then the softmax of tile i."""
-    p.s_mov_b32(r.index, 0)
+    p.at("begin", "")
+    r.enter_loop()
     p.s_mov_b32(r.terms, 0)
-    for ahead in range(PREFETCH):
-        fp8_matrix.fetch(p, r, config, ahead)
-    p.require("tile_0")
+    p.s_mov_b32(r.index, -1)
+    fp8_fetch.next_tile(p, r)
+    p.s_mov_b32(r.index, 0)
+    p.s_mov_b32(r.value_stage, 0)
+    p.s_mov_b32(r.stage, 0)
+    p.s_mov_b32(r.key_stage, 0)
+    p.s_mov_b32(r.tile, r.next_tile)
+    p.s_mov_b32(r.visible, r.next_visible)
+    p.require(*(f"tile_{i}" for i in range(NEEDED_AT_ONCE)))
     p.s_barrier()
+    fp8_matrix.load_keys(p, r)
+    p.s_mov_b32(r.key_stage, config.stage_bytes)
     p.s_cmp_lt_i32(r.wave, WAVES // 2)
     p.s_cbranch_scc1("first_group")
     p.s_barrier(note="the second group runs one phase behind")
     p.label("first_group")
 
     p.label("products")
+    p.at("product", "begin")
     p.s_setprio(1)
-    fp8_matrix.fetch(p, r, config, PREFETCH)
-    fp8_matrix.find_tile(p, r)
-    fp8_matrix.scores(p, r, config)
-    fp8_matrix.accumulate(p, r, config)
-    # What this wave fetched for the next tile has landed before anybody may pass the barriers up to its use.
-    p.require("tile_1")
+    fp8_matrix.write(p, r, config)
     p.s_setprio(0)
     p.s_barrier()
-    p.s_cmp_lt_i32(r.index, r.tiles)
-    p.s_cbranch_scc0("finished")
     fp8_softmax.write(p, r, config)
     p.s_add_i32(r.index, r.index, 1)
-    p.rename(tile_2="tile_1")
+    p.s_mov_b32(r.tile, r.next_tile)
+    p.s_mov_b32(r.visible, r.next_visible)
+    p.rename(**{f"tile_{ahead}": f"tile_{ahead - 1}" for ahead in range(3, PREFETCH + 1)})
     p.s_barrier()
     p.s_branch("products")
+    p.at("end", "")
     p.label("finished")
-    p.require("tile_1", "tile_2")
+    p.require(*(f"tile_{ahead}" for ahead in range(PREFETCH + 1)))
     p.s_cmp_lt_i32(r.wave, WAVES // 2)
     p.s_cbranch_scc0("write_rows")
     p.s_barrier(note="pairs with the extra one of the second group")

@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.asm.emit import offsets
+from zyfa_ort.kernels.asm import fp8_fetch
+from zyfa_ort.kernels.asm.emit import KernelArgument, offsets
 from zyfa_ort.kernels.asm.fp8_config import (
     ARGUMENTS,
     BLOCK_ROWS,
+    FIRST_ARGUMENTS,
     GROUP_ROWS,
     LOG2E,
     NO_ANCHOR,
+    PREFETCH,
+    TRACE_ARGUMENTS,
+    WAVE_BYTES,
     VALUE_DIM,
     Fp8Config,
 )  # fmt: skip
 from zyfa_ort.kernels.asm.fp8_roles import Roles
+from zyfa_ort.kernels.asm.fp8_values import keep_only_nan
 from zyfa_ort.kernels.asm.program import Program
 from zyfa_ort.kernels.asm.registers import VCC, Register
 
-SIZES = {argument.name: argument.bytes for argument in ARGUMENTS}
-OFFSETS = offsets(ARGUMENTS)
+ALL_ARGUMENTS = ARGUMENTS + TRACE_ARGUMENTS
+OFFSETS = offsets(ALL_ARGUMENTS)
 RAW_BUFFER = 0x00020000
 UNIT_SCALES = 0x7F7F7F7F  # E8M0 of 1.0 in every byte
 ONES = 0x38383838  # e4m3 of 1.0 in every byte
+NEEDED_AT_ONCE = 2  # tiles that must be there before the first product phase
 FAR = 0x3FFFFFFF  # a key position beyond every key
 
+Arguments = dict[str, Register]
 
-def load(p: Program, r: Roles, *names: str) -> list[Register]:
-    """Arguments into fresh scalar registers (release them when done)."""
-    loaded = []
-    for name in names:
-        target = r.scalar.take(name, SIZES[name] // 4)
-        (p.s_load_dwordx2 if SIZES[name] == 8 else p.s_load_dword)(target, r.kernarg, OFFSETS[name])
-        loaded.append(target)
-    return loaded
+
+def load(p: Program, r: Roles, wanted: list[KernelArgument]) -> tuple[Register, Arguments]:
+    """Consecutive arguments by name, and the block they are in (to be released)."""
+    first = OFFSETS[wanted[0].name]
+    words = (OFFSETS[wanted[-1].name] + wanted[-1].bytes - first) // 4
+    block = r.scalar.take("arguments", words, align=4)
+    at = 0
+    while at < words:
+        count = next(n for n in (16, 8, 4, 2, 1) if n <= words - at and at % min(n, 4) == 0)
+        loader = getattr(p, "s_load_dword" + (f"x{count}" if count > 1 else ""))
+        loader(block[at] if count == 1 else block[at : at + count], r.kernarg, first + 4 * at)
+        at += count
+    loaded = {}
+    for argument in wanted:
+        at, count = (OFFSETS[argument.name] - first) // 4, argument.bytes // 4
+        loaded[argument.name] = block[at] if count == 1 else block[at : at + count]
+    return block, loaded
 
 
 def add_product(p: Program, r: Roles, base: Register, stride: Register, count: Register) -> None:
@@ -46,84 +63,102 @@ def add_product(p: Program, r: Roles, base: Register, stride: Register, count: R
 
 
 def write(p: Program, r: Roles, config: Fp8Config) -> None:
-    _wave_and_rows(p, r)
-    kv_head = _kv_head(p, r)
-    _bases(p, r, kv_head)
-    start, end = _key_range(p, r)
-    _tiles(p, r, start, end)
-    _scales(p, r, kv_head)
-    r.scalar.release(kv_head, start, end)
-    _constants(p, r)
+    block, given = load(p, r, FIRST_ARGUMENTS)
+    _wave_and_rows(p, r, given)
+    kv_head = _kv_head(p, r, given)
+    # Loads that depend on arguments, all before the first wait for one of them.
+    key_range = _load_key_range(p, r, given)
+    scales = [
+        _load_scale(p, r, given, "q", r.workgroup[1]),
+        _load_scale(p, r, given, "k", kv_head),
+        _load_scale(p, r, given, "v", kv_head),
+    ]
+    p.s_mov_b32(r.resource[3], RAW_BUFFER)
+    _bases(p, r, config, given, kv_head)
     _fetch_offsets(p, r)
+    _key_range(p, r, given, key_range)
+    _tiles(p, r, given, key_range[0], key_range[1])
+    # The tiles are on their way as early as can be; the rest is written while they are.
+    p.s_mov_b32(r.index, 0)
+    for ahead in range(PREFETCH):
+        if ahead == NEEDED_AT_ONCE:
+            _load_query(p, r, config, given)
+        fp8_fetch.fetch(p, r, config, ahead)
+    _constants(p, r)
     _lds_addresses(p, r, config)
-    _query(p, r, config)
+    _scales(p, r, given, scales)
+    _flip_query(p, r)
+    r.scalar.release(block, kv_head, key_range, *scales)
 
 
-def _wave_and_rows(p: Program, r: Roles) -> None:
+def _wave_and_rows(p: Program, r: Roles, given: Arguments) -> None:
     p.v_and_b32(r.item, 0x3FF, r.item)
     p.v_lshrrev_b32(r.temporary[0], 6, r.item)
     p.v_readfirstlane_b32(r.wave, r.temporary[0])
     p.v_and_b32(r.item, 63, r.item, note="from here on the lane")
     # Causal blocks see more keys the later they are: the longest start first.
-    queries, causal = load(p, r, "queries", "causal")
-    p.s_sub_u32(queries, queries, 1)
-    p.s_lshr_b32(queries, queries, BLOCK_ROWS.bit_length() - 1)
-    p.s_sub_u32(queries, queries, r.workgroup[0])
-    p.s_cmp_eq_u32(causal, 0)
-    p.s_cselect_b32(r.workgroup[0], r.workgroup[0], queries)
-    r.scalar.release(queries, causal)
+    last = r.scratch[0]
+    p.s_sub_u32(last, given["queries"], 1)
+    p.s_lshr_b32(last, last, BLOCK_ROWS.bit_length() - 1)
+    p.s_sub_u32(last, last, r.workgroup[0])
+    p.s_cmp_eq_u32(given["causal"], 0)
+    p.s_cselect_b32(r.workgroup[0], r.workgroup[0], last)
+    p.s_lshl_b32(r.wave_bytes, r.wave, WAVE_BYTES.bit_length() - 1)
     p.s_lshl_b32(r.first_row, r.workgroup[0], BLOCK_ROWS.bit_length() - 1)
     p.s_lshl_b32(r.scratch[0], r.wave, GROUP_ROWS.bit_length() - 1)
     p.s_add_u32(r.first_row, r.first_row, r.scratch[0])
 
 
-def _kv_head(p: Program, r: Roles) -> Register:
+def _kv_head(p: Program, r: Roles, given: Arguments) -> Register:
     """head / (query heads per key head), by the rounded-up reciprocal; 0 stands for one query head per key head."""
     kv_head = r.scalar.take("key head")
-    (reciprocal,) = load(p, r, "group_reciprocal")
-    p.s_mul_hi_u32(kv_head, r.workgroup[1], reciprocal)
-    p.s_cmp_eq_u32(reciprocal, 0)
+    p.s_mul_hi_u32(kv_head, r.workgroup[1], given["group_reciprocal"])
+    p.s_cmp_eq_u32(given["group_reciprocal"], 0)
     p.s_cselect_b32(kv_head, r.workgroup[1], kv_head)
-    r.scalar.release(reciprocal)
     return kv_head
 
 
-def _bases(p: Program, r: Roles, kv_head: Register) -> None:
+def _bases(p: Program, r: Roles, config: Fp8Config, given: Arguments, kv_head: Register) -> None:
     for base, name, letter in ((r.key_base, "key", "k"), (r.value_base, "value", "v")):
-        pointer, batch, head = load(p, r, name, f"{letter}_batch", f"{letter}_head")
-        p.s_mov_b64(base, pointer)
-        add_product(p, r, base, batch, r.workgroup[2])
-        add_product(p, r, base, head, kv_head)
-        r.scalar.release(pointer, batch, head)
+        p.s_mov_b64(base, given[name])
+        add_product(p, r, base, given[f"{letter}_batch"], r.workgroup[2])
+        add_product(p, r, base, given[f"{letter}_head"], kv_head)
+        p.s_and_b32(base[1], base[1], 0xFFFF, note="the rest of a buffer resource's word")
     for target, name in (
         (r.key_row, "k_row"),
         (r.value_row, "v_row"),
         (r.keys, "keys"),
         (r.causal, "causal"),
     ):
-        p.s_load_dword(target, r.kernarg, OFFSETS[name])
+        p.s_mov_b32(target, given[name])
+    p.s_sub_i32(r.key_slack, r.key_row, config.head_dim)
+    p.s_sub_i32(r.value_slack, r.value_row, VALUE_DIM)
 
 
-def _key_range(p: Program, r: Roles) -> tuple[Register, Register]:
-    """[start, end) of the batch's visible keys: all keys without a table."""
-    both = r.scalar.take("key range", 2)
-    (table,) = load(p, r, "key_range")
-    p.s_mov_b32(both[0], 0)
-    p.s_mov_b32(both[1], r.keys)
+def _load_key_range(p: Program, r: Roles, given: Arguments) -> Register:
+    """[start, end) of the batch's visible keys, when there is a table."""
+    both, table, where = r.scalar.take("key range", 2), given["key_range"], r.pair[0]
+    p.s_mov_b64(both, 0)
     p.s_cmp_eq_u64(table, 0)
-    p.s_cbranch_scc1("all_keys")
+    p.s_cbranch_scc1("no_table")
     p.s_lshl_b32(r.scratch[0], r.workgroup[2], 3)
-    p.s_add_u32(table[0], table[0], r.scratch[0])
-    p.s_addc_u32(table[1], table[1], 0)
-    p.s_load_dwordx2(both, table, 0)
-    p.label("all_keys")
-    r.scalar.release(table)
-    return both[0], both[1]
+    p.s_add_u32(where[0], table[0], r.scratch[0])
+    p.s_addc_u32(where[1], table[1], 0)
+    p.s_load_dwordx2(both, where, 0)
+    p.label("no_table")
+    return both
 
 
-def _tiles(p: Program, r: Roles, start: Register, end: Register) -> None:
+def _key_range(p: Program, r: Roles, given: Arguments, both: Register) -> None:
+    """All keys without a table."""
+    p.s_cmp_eq_u64(given["key_range"], 0)
+    p.s_cselect_b32(both[0], 0, both[0])
+    p.s_cselect_b32(both[1], r.keys, both[1])
+
+
+def _tiles(p: Program, r: Roles, given: Arguments, start: Register, end: Register) -> None:
     """The canonical order of tiles: docs/numerics.md, "Order of tiles"."""
-    queries, diagonal, window = load(p, r, "queries", "diagonal", "window_left")
+    queries, diagonal, window = given["queries"], given["diagonal"], given["window_left"]
     last_key, block_row, row, position = r.scratch[0], r.scratch[1], r.scratch[2], r.scratch[3]
     p.s_sub_i32(last_key, end, 1)
 
@@ -150,6 +185,10 @@ def _tiles(p: Program, r: Roles, start: Register, end: Register) -> None:
     # A wave without rows looks at no tile.
     p.s_cmp_lt_i32(last_row, r.first_row)
     p.s_cselect_b32(r.last_tile, -1, r.last_tile)
+
+    p.s_sub_i32(r.edge_tile, r.last_tile, 1)
+    p.s_cmp_eq_u32(r.causal, 0)
+    p.s_cselect_b32(r.edge_tile, FAR, r.edge_tile)
 
     # First tile: the window of the block's first row.
     p.s_max_i32(r.first_tile, start, 0)
@@ -203,7 +242,6 @@ def _tiles(p: Program, r: Roles, start: Register, end: Register) -> None:
     p.s_max_i32(position, position, start)
     p.s_cmp_lt_i32(window, 0)
     p.s_cselect_b32(r.mask_below, start, position)
-    r.scalar.release(queries, diagonal, window)
 
 
 def _as_vector(p: Program, r: Roles, scalar: Register) -> Register:
@@ -211,44 +249,42 @@ def _as_vector(p: Program, r: Roles, scalar: Register) -> Register:
     return r.temporary[3]
 
 
-def _scale(p: Program, r: Roles, letter: str, head: Register) -> Register:
+def _load_scale(p: Program, r: Roles, given: Arguments, letter: str, head: Register) -> Register:
     """The scale of this (batch, head): strides of 0 for coarser granularities."""
-    pointer, batch, by_head = load(p, r, f"{letter}_scale", f"{letter}_scale_batch", f"{letter}_scale_head")
-    value = r.scalar.take(f"{letter}_scale value")
-    p.s_mul_i32(batch, batch, r.workgroup[2])
-    p.s_mul_i32(by_head, by_head, head)
-    p.s_add_u32(batch, batch, by_head)
-    p.s_lshl_b32(batch, batch, 2)
-    p.s_add_u32(pointer[0], pointer[0], batch)
-    p.s_addc_u32(pointer[1], pointer[1], 0)
-    p.s_load_dword(value, pointer, 0)
-    r.scalar.release(pointer, batch, by_head)
+    value, where = r.scalar.take(f"{letter}_scale value"), r.pair["qkv".index(letter)]
+    p.s_mul_i32(r.scratch[0], given[f"{letter}_scale_batch"], r.workgroup[2])
+    p.s_mul_i32(r.scratch[1], given[f"{letter}_scale_head"], head)
+    p.s_add_u32(r.scratch[0], r.scratch[0], r.scratch[1])
+    p.s_lshl_b32(r.scratch[0], r.scratch[0], 2)
+    p.s_add_u32(where[0], given[f"{letter}_scale"][0], r.scratch[0])
+    p.s_addc_u32(where[1], given[f"{letter}_scale"][1], 0)
+    p.s_load_dword(value, where, 0)
     return value
 
 
-def _scales(p: Program, r: Roles, kv_head: Register) -> None:
+def _scales(p: Program, r: Roles, given: Arguments, scales: list[Register]) -> None:
     """factor = |scale * q_scale * k_scale * log2 e|, each product rounded; a negative one flips the query's signs."""
-    query, key, value = (
-        _scale(p, r, "q", r.workgroup[1]),
-        _scale(p, r, "k", kv_head),
-        _scale(p, r, "v", kv_head),
-    )
-    (softmax,) = load(p, r, "scale")
+    query, key, value = scales
+    softmax = given["scale"]
     t = r.temporary
     p.v_mov_b32(t[0], softmax)
     p.v_mul_f32(t[0], query, t[0])
     p.v_mul_f32(t[0], key, t[0])
     p.v_mul_f32(t[0], LOG2E, t[0])
-    p.v_readfirstlane_b32(r.factor, t[0])
+    p.v_readfirstlane_b32(r.factor[0], t[0])
     p.s_mov_b32(r.value_scale, value)
-    p.s_and_b32(r.query_flip, r.factor, 0x80000000)
+    p.s_and_b32(r.query_flip, r.factor[0], 0x80000000)
     p.s_cmp_lg_u32(r.query_flip, 0)
     p.s_cselect_b32(r.query_flip, 0x80808080, 0)
-    p.s_and_b32(r.factor, r.factor, 0x7FFFFFFF)
-    p.v_mov_b32(t[0], r.factor)
+    p.s_and_b32(r.factor[0], r.factor[0], 0x7FFFFFFF)
+    # A factor of 0 makes every visible score 0: as 1 times codes of 0 no -inf meets it.
+    p.s_cmp_eq_u32(r.factor[0], 0)
+    p.s_cselect_b32(r.query_zero, 1, 0)
+    p.s_cselect_b32(r.factor[0], 1.0, r.factor[0])
+    p.s_mov_b32(r.factor[1], 0)
+    p.v_mov_b32(t[0], r.factor[0])
     p.v_mul_f32(t[0], 8.0, t[0])
     p.v_readfirstlane_b32(r.factor8, t[0])
-    r.scalar.release(query, key, value, softmax)
 
 
 def _constants(p: Program, r: Roles) -> None:
@@ -262,7 +298,6 @@ def _constants(p: Program, r: Roles) -> None:
             p.v_mov_b32(block[i], 0)
     p.v_mov_b32(r.block_scale, 0)
     p.v_mov_b32(r.low_scale, 0)
-    p.s_mov_b32(r.resource[3], RAW_BUFFER)
 
 
 def _fetch_offsets(p: Program, r: Roles) -> None:
@@ -350,16 +385,13 @@ def _lds_addresses(p: Program, r: Roles, config: Fp8Config) -> None:
         p.v_add_u32(address, config.key_bytes, address)
 
 
-def _query(p: Program, r: Roles, config: Fp8Config) -> None:
+def _load_query(p: Program, r: Roles, config: Fp8Config, given: Arguments) -> None:
     """Fragments straight from memory: row = lane mod 32, 16 bytes at dim 64 step + 32 half + 16 (lane/32)."""
-    pointer, batch, head, row_bytes, queries = load(p, r, "query", "q_batch", "q_head", "q_row", "queries")
-    add_product(p, r, pointer, batch, r.workgroup[2])
-    add_product(p, r, pointer, head, r.workgroup[1])
-    wide = r.pair[0]
-    p.s_mov_b32(wide[0], row_bytes)
-    p.s_mov_b32(wide[1], 0)
-    add_product(p, r, pointer, wide, r.first_row)
-    set_resource(p, r, pointer, r.first_row, queries, row_bytes, config.head_dim, GROUP_ROWS)
+    pointer, row_bytes = given["query"], given["q_row"]
+    add_product(p, r, pointer, given["q_batch"], r.workgroup[2])
+    add_product(p, r, pointer, given["q_head"], r.workgroup[1])
+    add_rows(p, r, pointer, row_bytes)
+    set_resource(p, r, pointer, given["queries"], row_bytes, config.head_dim)
     address = r.temporary[0]
     p.v_and_b32(r.temporary[1], 31, r.item)
     p.v_mul_lo_u32(address, r.temporary[1], row_bytes)
@@ -374,26 +406,42 @@ def _query(p: Program, r: Roles, config: Fp8Config) -> None:
                 0,
                 modifiers=f"offen offset:{64 * step + 32 * half}",
             )
+
+
+def _flip_query(p: Program, r: Roles) -> None:
+    """A negative factor flips the codes' signs, a factor of 0 leaves only NaN."""
     for fragment in r.query:
         for i in range(8):
             p.v_xor_b32(fragment[i], r.query_flip, fragment[i])
-    r.scalar.release(pointer, batch, head, row_bytes, queries)
+    p.s_cmp_eq_u32(r.query_zero, 0)
+    p.s_cbranch_scc0("zero_query")
+    p.label("query_ready")
+
+    def write_zeros() -> None:
+        p.label("zero_query")
+        for fragment in r.query:
+            for i in range(8):
+                keep_only_nan(p, fragment[i], r.temporary[0], r.temporary[1])
+        p.s_branch("query_ready")
+
+    p.aside(write_zeros)
+
+
+def add_rows(p: Program, r: Roles, base: Register, row_bytes: Register) -> None:
+    """base += row_bytes * first row of the wave."""
+    wide = r.pair[0]
+    p.s_mov_b32(wide[0], row_bytes)
+    p.s_mov_b32(wide[1], 0)
+    add_product(p, r, base, wide, r.first_row)
 
 
 def set_resource(
-    p: Program,
-    r: Roles,
-    base: Register,
-    first: Register,
-    rows: Register,
-    row_bytes: Register,
-    used: int,
-    limit: int,
+    p: Program, r: Roles, base: Register, rows: Register, row_bytes: Register | int, used: int
 ) -> None:
-    """Buffer resource over the rows [first, rows) at `base`, at most `limit` of them; reads beyond give 0."""
+    """Buffer resource over the wave's rows at `base`, as far as they are below `rows`; reads beyond give 0."""
     count, last = r.scratch[0], r.scratch[1]
-    p.s_sub_i32(count, rows, first)
-    p.s_min_i32(count, count, limit)
+    p.s_sub_i32(count, rows, r.first_row)
+    p.s_min_i32(count, count, GROUP_ROWS)
     p.s_sub_i32(last, count, 1)
     p.s_mul_i32(last, last, row_bytes)
     p.s_add_u32(last, last, used)
@@ -401,6 +449,3 @@ def set_resource(
     p.s_cselect_b32(r.resource[2], last, 0)
     p.s_mov_b32(r.resource[0], base[0])
     p.s_and_b32(r.resource[1], base[1], 0xFFFF)
-
-
-__all__ = ["OFFSETS", "VALUE_DIM", "add_product", "load", "set_resource", "write"]

@@ -17,6 +17,8 @@ class Roles:
         self.result = [v.take(f"output, dims {32 * i}..{32 * i + 31}", 16) for i in range(VALUE_DIM // 32)]
         self.row_sum = v.take("row sums (all rows alike)", 16)
         self.key = [v.take(f"key fragment {i}", 8) for i in range(4)]
+        # Behind the scores and in front of the next keys their registers are free.
+        self.counts = Register("v", self.key[2].first, 16, "NaN values that a row sees")
         self.value = [v.take(f"value fragment {i}", 8) for i in range(4)]
         self.high = v.take("probabilities, e4m3", 8)
         self.low = v.take("probabilities, residual", 8) if config.edges == "hilo" else None
@@ -31,6 +33,7 @@ class Roles:
         )
         self.value_fetch = v.take("global offset of the lane's value chunk")
         self.anchor = v.take("row anchor, log2")
+        self.row_top = v.take("largest score of the row in the tile")
         self.limit_high = v.take("last visible key of the row")
         self.limit_low = v.take("first visible key of the row")
         self.block_scale = v.take("E8M0 scale of the tile's probabilities")
@@ -46,24 +49,43 @@ class Roles:
         self.value_base = s.take("value of this batch and head", 2)
         self.resource = s.take("buffer resource", 4, align=4)
         self.wave = s.take("wave")
+        self.index = s.take("number of the tile")
         self.first_row = s.take("first query row of the wave")
         self.last_tile = s.take("tile of the diagonal of the wave's last row")
         self.top_tile = s.take("first tile of the descending part")
         self.first_tile = s.take("first tile of the ascending part")
         self.descending = s.take("tiles in the descending part")
         self.tiles = s.take("tiles in all")
-        self.index = s.take("number of the tile")
-        self.tile = s.take("the tile")
-        self.terms = s.take("terms of the probabilities at hand: 0, 1, 2")
+        self.edge_tile = s.take("edge tiles of the diagonal begin here")
         self.mask_above = s.take("keys from here on need a mask")
         self.mask_below = s.take("keys before this need a mask")
-        self.factor = s.take("scores to log2")
+        self.factor = s.take("scores to log2, and a register beside it", 2)
         self.factor8 = s.take("scores to codes")
         self.value_scale = s.take("real value of a value code")
+        self.query_zero = s.take("whether the query codes become 0")
         self.query_flip = s.take("sign flip of the query codes")
+        self.wave_bytes = s.take("where the wave's rows begin in a stage")
+        self.key_slack = s.take("bytes of a key row behind its dims")
+        self.value_slack = s.take("bytes of a value row behind its dims")
         self.key_row = s.take("bytes of a key row")
         self.value_row = s.take("bytes of a value row")
         self.keys = s.take("keys in memory")
         self.causal = s.take("causal")
         self.scratch = [s.take(f"scratch {i}") for i in range(6)]
         self.pair = [s.take(f"scratch pair {i}", 2) for i in range(3)]
+
+    def enter_loop(self) -> None:
+        """Scalars of the tile loop take the registers of the arguments, which the kernel has used by then."""
+        s = self.scalar
+        self.tile = s.take("the tile")
+        self.visible = s.take("whether the wave sees the tile")
+        self.next_tile = s.take("the next tile")
+        self.next_visible = s.take("whether the wave sees the next tile")
+        self.special = s.take("whether the tile is not a plain interior one")
+        self.edge = s.take("whether the tile is an edge tile")
+        self.masked = s.take("whether the tile has hidden keys: 1 above, 2 below")
+        self.stage = s.take("LDS stage of the tile")
+        self.key_stage = s.take("LDS stage of the next tile")
+        self.value_stage = s.take("LDS stage of the tile whose probabilities are at hand")
+        self.terms = s.take("what the probabilities at hand are: none, one or two terms, hidden keys")
+        self.masked_tile = s.take("the tile whose probabilities are at hand, if it has hidden keys")

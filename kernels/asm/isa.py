@@ -59,6 +59,8 @@ v_xor_b32          valu  v1  x1 v1
 v_lshlrev_b32      valu  v1  x1 v1
 v_lshrrev_b32      valu  v1  x1 v1
 v_lshl_add_u32     valu  v1  x1 x1 x1
+v_or3_b32          valu  v1  x1 x1 x1
+v_bfi_b32          valu  v1  x1 x1 x1
 v_lshl_or_b32      valu  v1  x1 x1 x1
 v_and_or_b32       valu  v1  x1 x1 x1
 v_bfe_u32          valu  v1  x1 x1 x1
@@ -75,6 +77,7 @@ v_min_f32          valu  v1  x1 v1
 v_fma_f32          valu  v1  x1 x1 x1
 v_pk_fma_f32       valu  v2  x2 x2 x2
 v_pk_mul_f32       valu  v2  x2 x2
+v_pk_add_f32       valu  v2  x2 x2
 v_max3_f32         valu  v1  x1 x1 x1
 v_maximum3_f32     valu  v1  x1 x1 x1
 v_med3_f32         valu  v1  x1 x1 x1
@@ -96,6 +99,7 @@ v_cmp_le_i32       valu  s2  x1 v1
 v_cmp_gt_i32       valu  s2  x1 v1
 v_cmp_ge_i32       valu  s2  x1 v1
 v_cmp_eq_u32       valu  s2  x1 v1
+v_cmp_ne_u32       valu  s2  x1 v1
 v_cmp_gt_f32       valu  s2  x1 v1
 v_cmp_lt_f32       valu  s2  x1 v1
 v_cmp_nle_f32      valu  s2  x1 v1
@@ -121,6 +125,7 @@ v_mfma_scale_f32_32x32x64_f8f6f4  matrix w16 w8 w8 y16 v1 v1
 s_barrier   control -
 s_setprio   control - i
 s_nop       control - i
+s_setreg_imm32_b32 control - i i
 s_sleep     control - i
 s_waitcnt   control - i
 s_endpgm    control -

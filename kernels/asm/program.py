@@ -23,7 +23,7 @@ from zyfa_ort.kernels.asm.registers import Register
 
 Unit = tuple[str, int]
 SCC: Unit = ("scc", 0)
-LITERAL_FREE = ("v_fma_f32", "v_pk", "v_max3", "v_maximum3", "v_med3", "v_lshl_", "v_and_or", "v_bfe", "v_mul_lo",
+LITERAL_FREE = ("v_fma_f32", "v_pk", "v_max3", "v_or3", "v_bfi", "v_maximum3", "v_med3", "v_lshl_", "v_and_or", "v_bfe", "v_mul_lo",
                 "v_mad", "v_cvt_pk", "v_mfma")  # fmt: skip
 
 
@@ -36,6 +36,7 @@ class Instruction:
     produces: str = ""  # token of an LDS-DMA: what lands in LDS
     origin: str = ""  # generator file and line
     note: str = ""
+    place: tuple[str, str] = ("", "")
 
     def reads(self) -> set[Unit]:
         touched = {u for o in self.sources if isinstance(o, Register) for u in o.units()}
@@ -98,6 +99,8 @@ class Program:
 
     name: str
     items: list[Item] = field(default_factory=list)
+    place: tuple[str, str] = ("", "")  # phase and slot of what is being written
+    asides: list[Callable[[], None]] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Callable[..., Instruction]:
         if name not in TABLE:
@@ -106,6 +109,7 @@ class Program:
 
         def write(*operands: Operand, modifiers: str = "", produces: str = "", note: str = "") -> Instruction:
             made = build(row, operands, modifiers, produces, note)
+            made.place = self.place
             self.items.append(made)
             return made
 
@@ -119,6 +123,27 @@ class Program:
 
     def rename(self, **names: str) -> None:
         self.items.append(Rename(names))
+
+    def at(self, phase: str, slot: str) -> None:
+        """What is written from here on belongs to this place of the schedule."""
+        self.place = phase, slot
+
+    def aside(self, write: Callable[[], None]) -> None:
+        """Writes a seldom taken way behind the end of the program, where no other instruction falls into it."""
+        self.asides.append(write)
+
+    def write_asides(self) -> None:
+        while self.asides:
+            self.asides.pop(0)()
+
+    def captured(self, write: Callable[[], None]) -> list[Item]:
+        """The items that `write` makes, to be placed by the caller."""
+        kept, self.items = self.items, []
+        try:
+            write()
+            return self.items
+        finally:
+            self.items = kept
 
 
 def build(

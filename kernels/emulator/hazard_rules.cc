@@ -60,19 +60,21 @@ void check_c(const Reporter& report, const Effects& before, const Use& result, c
 
 }  // namespace
 
-void Hazards::find_after_matrix(const Past& past, const Effects& effects, Breaches& found) const {
+void Hazards::find_after_matrix(const Past& past, const Effects& effects, bool c_replaced,
+                                Breaches& found) const {
   const Reporter report{found, past.instruction, between(past)};
   const Effects& before = *past.effects;
   const MatrixWindows windows = windows_of(before.group, before.passes);
   const Use& result = before.vgpr_writes.items[0];
   for (const Use& use : effects.vgpr_reads) {
     if (!overlap(result, use)) continue;
-    if (use.role == Role::matrix_c)
-      check_c(report, before, result, effects, use);
-    else if (effects.is_matrix())
+    if (use.role == Role::matrix_c) {
+      if (!c_replaced) check_c(report, before, result, effects, use);
+    } else if (effects.is_matrix()) {
       report.need(Rule::H3, windows.ab, result, kWritten);
-    else
+    } else {
       report.need(Rule::H4, effects.is_vector() ? windows.vector : windows.memory, result, kWritten);
+    }
   }
   if (!effects.is_vector()) return;
   if (first_overlap(before.vgpr_writes, effects.vgpr_writes))
@@ -83,10 +85,14 @@ void Hazards::find_after_matrix(const Past& past, const Effects& effects, Breach
 }
 
 void Hazards::find_matrix(const Effects& effects, Breaches& found) const {
+  // Results leave the pipe in order: once all of C was written again, what wrote parts of it before is gone.
+  const Use* c = source_c(effects);
+  bool c_replaced = false;
   for (unsigned age = 0; age < matrix_.size; ++age) {
     const Past& past = matrix_[age];
     if (between(past) >= kLongestMatrixWindow) break;
-    find_after_matrix(past, effects, found);
+    find_after_matrix(past, effects, c_replaced, found);
+    if (c != nullptr && same(past.effects->vgpr_writes.items[0], *c)) c_replaced = true;
   }
 }
 

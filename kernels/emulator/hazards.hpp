@@ -81,7 +81,7 @@ class Hazards {
   void record_matrix(const Past& past, const Effects& effects);
   bool touches_running(const Effects& effects) const;
   void find_matrix(const Effects& effects, Breaches& found) const;
-  void find_after_matrix(const Past& past, const Effects& effects, Breaches& found) const;
+  void find_after_matrix(const Past& past, const Effects& effects, bool c_replaced, Breaches& found) const;
   void find_overwritten_operands(const Effects& effects, Breaches& found) const;
   void find_scalar(const Effects& effects, Breaches& found) const;
   void find_recent(const Instruction& instruction, const Effects& effects, Breaches& found) const;

@@ -347,9 +347,9 @@ void step(Wave& wave, const Step& step) {
     wave.hazards.record(wave, instruction, step.effects);
   }
   wave.pc = instruction.next();
-  const uint64_t lanes = step.effects.all_lanes ? ~uint64_t{0} : wave.exec();
+  const uint64_t lanes = lanes_touched(wave, instruction, step.effects);
   step.handler(wave, instruction);
-  mark_written(wave, step.effects, lanes);
+  mark_written(wave, instruction, step.effects, lanes);
   ++wave.executed;
 }
 

@@ -328,6 +328,16 @@ def test_waiting_for_the_matrix_pipe_does_not_count() -> None:
     assert [(f.rule, f.severity, f.missing) for f in h6] == [("H6", "error", 2)]
 
 
+def test_a_result_that_was_written_again_is_not_waited_for() -> None:
+    first, second, third = (
+        f"v_mfma_f32_16x16x32_bf16 {d}, v[60:63], v[68:71], {c}"
+        for d, c in (("v[0:3]", "v[0:3]"), ("v[2:5]", "v[0:3]"), ("v[2:5]", "v[2:5]"))
+    )
+    replaced, missing = findings_of([f"{first}\n{second}\n{third}", f"{first}\n{third}"])
+    assert not replaced
+    assert [(f.rule, f.severity, f.missing) for f in missing] == [("H2", "error", 6)]
+
+
 def test_another_pass_count_on_the_same_registers_warns() -> None:
     scaled = "v_mfma_f32_32x32x64_f8f6f4 v[0:15], v[60:67], v[68:75], v[0:15]"
     found = findings_of([f"{BF16_8}\n{wait(n)}\n{scaled}" for n in (0, 9, 10)])

@@ -107,6 +107,18 @@ CASES = {
     "written in some lanes": ("  s_mov_b64 exec, 1\n  v_mov_b32 v30, 0\n  s_mov_b64 exec, 3\n  v_mov_b32 v20, v30\n"
                               "  s_mov_b64 exec, -1", "undefined_register"),
     "read where written": ("  s_mov_b64 exec, 1\n  v_mov_b32 v30, 0\n  v_mov_b32 v20, v30\n  s_mov_b64 exec, -1", None),
+    "a lane that was written": ("  v_writelane_b32 v30, s4, 3\n  s_mov_b64 exec, 12\n  v_readlane_b32 s20, v30, 3\n"
+                                "  s_mov_b64 exec, -1", None),
+    "another lane than was written": ("  v_writelane_b32 v30, s4, 3\n  s_nop 0\n  v_readlane_b32 s20, v30, 4\n  s_mov_b32 s21, s20", "undefined_register"),
+    "copy of half a pair": ("  v_mov_b32 v30, 0\n  v_mov_b64 v[20:21], v[30:31]\n  v_mov_b32 v22, v20", None),
+    "copy of half a pair, used": ("  v_mov_b32 v30, 0\n  v_mov_b64 v[20:21], v[30:31]\n  v_mov_b32 v22, v21",
+                                  "undefined_register"),
+    "spill of nothing": ("  v_writelane_b32 v30, s30, 3", None),
+    "spill of nothing, restored": ("  v_writelane_b32 v30, s30, 3\n  s_nop 0\n  v_readlane_b32 s20, v30, 3", None),
+    "spill of nothing, restored and used": ("  s_mov_b32 s20, 0\n  v_writelane_b32 v30, s30, 3\n  s_nop 0\n"
+                                            "  v_readlane_b32 s20, v30, 3\n  s_mov_b32 s21, s20", "undefined_register"),
+    "first lane, written": ("  s_mov_b64 exec, 8\n  v_mov_b32 v30, 0\n  s_nop 3\n  s_mov_b64 exec, 24\n"
+                            "  v_readfirstlane_b32 s20, v30\n  s_mov_b64 exec, -1", None),
     "scalar never written": ("  s_mov_b32 s20, s30", "undefined_register"),
     "vcc never written": ("  s_mov_b64 s[20:21], vcc", "undefined_register"),
     "m0 written": ("  s_mov_b32 s20, m0", None),
