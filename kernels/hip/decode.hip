@@ -430,25 +430,75 @@ ZYFA_DECODE(e4m3, e4m3, 128, 128)
 ZYFA_DECODE(e4m3, e4m3, 192, 128)
 ZYFA_DECODE(e4m3, e4m3, 256, 256)
 
-// Output and lse of one row, a work-item per column. A sink enlarges the denominator and is not part of lse.
-__global__ __launch_bounds__(256) void decode_combine(DecodeArgs a) {
-  const uint32_t head = block(), query = block_y(), batch = block_z(), d = thread(), dv = block_items();
-  const uint64_t row = (uint64_t{batch} * a.heads + head) * a.queries + query, part = row * a.splits;
-  float largest = -kInfinity, total = 0.0f, out = 0.0f;
-  for (uint32_t s = 0; s < a.splits; ++s) largest = __builtin_fmaxf(largest, a.partial_sums[2 * (part + s)]);
-  for (uint32_t s = 0; s < a.splits; ++s) {
-    const float keep = exp2(a.partial_sums[2 * (part + s)] - subtrahend(largest));
-    total += a.partial_sums[2 * (part + s) + 1] * keep;
-    out += a.partial_out[(part + s) * dv + d] * keep;
+namespace {
+
+// Largest maximum of a row's parts, and the sum of its exponentials.
+struct Total {
+  float largest, sum;
+};
+__device__ Total total_of(const float* sums, uint32_t splits) {
+  Total total = {-kInfinity, 0.0f};
+  for (uint32_t s = lane(); s < splits; s += kWaveLanes)
+    total.largest = __builtin_fmaxf(total.largest, sums[2 * s]);
+  total.largest = wave_max(total.largest);
+  for (uint32_t s = lane(); s < splits; s += kWaveLanes)
+    total.sum += sums[2 * s + 1] * exp2(sums[2 * s] - subtrahend(total.largest));
+  total.sum = wave_sum(total.sum);
+  return total;
+}
+
+// The sum of every `step`-th part of the row from `first` on, four columns; several loads on their way.
+__device__ floatx4 sum_of_parts(const DecodeArgs& a, uint64_t part, float largest, uint32_t first,
+                                uint32_t step, uint32_t column) {
+  constexpr uint32_t kAtOnce = 8;
+  const float *outs = a.partial_out + part * a.v_dim, *sums = a.partial_sums + 2 * part;
+  floatx4 out = 0.0f;
+  for (uint32_t base = first; base < a.splits; base += kAtOnce * step) {
+    floatx4 parts[kAtOnce];
+    float maxima[kAtOnce];
+#pragma unroll
+    for (uint32_t i = 0; i < kAtOnce; ++i) {
+      const uint32_t s = base + i * step < a.splits ? base + i * step : first;
+      parts[i] = *reinterpret_cast<const floatx4*>(outs + (s * a.v_dim + column));
+      maxima[i] = sums[2 * s];
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < kAtOnce; ++i)
+      if (base + i * step < a.splits) out += parts[i] * exp2(maxima[i] - subtrahend(largest));
   }
-  const bool nothing = total == 0.0f;
-  const float v_scale =
-      a.v_scale ? a.v_scale[batch * a.v_scale_batch + head / (a.heads / a.kv_heads) * a.v_scale_head] : 1.0f;
-  const float sink = a.sinks ? exp2(a.sinks[head] * kLog2E - subtrahend(largest)) : 0.0f;
+  return out;
+}
+
+__device__ void store_row(const DecodeArgs& a, uint32_t column, floatx4 out, Total total) {
+  const uint32_t head = block(), query = block_y(), batch = block_z();
+  const uint32_t kv_head = head / (a.heads / a.kv_heads);
+  const float v_scale = a.v_scale ? a.v_scale[batch * a.v_scale_batch + kv_head * a.v_scale_head] : 1.0f;
+  // A sink enlarges the denominator and is not part of lse.
+  const float sink = a.sinks ? exp2(a.sinks[head] * kLog2E - subtrahend(total.largest)) : 0.0f;
   const uint32_t bytes = a.out_type == kDecodeF32 ? 4 : 2;
   char* to =
       static_cast<char*>(a.out) + batch * a.out_batch + head * a.out_head + uint64_t{query} * a.out_row;
-  store(to + d * bytes, a.out_type, nothing ? 0.0f : out * v_scale / (total + sink));
-  if (a.lse != nullptr && d == 0)
-    a.lse[row] = nothing ? -kInfinity : kLn2 * (largest + __builtin_amdgcn_logf(total));
+  for (uint32_t i = 0; i < 4; ++i)
+    store(to + (column + i) * bytes, a.out_type,
+          total.sum == 0.0f ? 0.0f : out[i] * v_scale / (total.sum + sink));
+}
+
+}  // namespace
+
+// Output and lse of one row: work-items of four columns each, the rest of the workgroup shares its parts.
+__global__ __launch_bounds__(kDecodeItems) void decode_combine(DecodeArgs a) {
+  __shared__ floatx4 sums[kDecodeItems];
+  const uint64_t row = (uint64_t{block_z()} * a.heads + block()) * a.queries + block_y(),
+                 part = row * a.splits;
+  const uint32_t columns = a.v_dim / 4, groups = kDecodeItems / columns;
+  const uint32_t column = 4 * (thread() % columns), group = thread() / columns;
+  const Total total = total_of(a.partial_sums + 2 * part, a.splits);
+  sums[thread()] = sum_of_parts(a, part, total.largest, group, groups, column);
+  barrier();
+  if (group != 0) return;
+  floatx4 out = sums[thread()];
+  for (uint32_t g = 1; g < groups; ++g) out += sums[g * columns + thread()];
+  store_row(a, column, out, total);
+  if (a.lse != nullptr && thread() == 0)
+    a.lse[row] = total.sum == 0.0f ? -kInfinity : kLn2 * (total.largest + __builtin_amdgcn_logf(total.sum));
 }

@@ -11,7 +11,7 @@ enum DecodeType : unsigned { kDecodeF32 = 0, kDecodeF16 = 1, kDecodeBf16 = 2, kD
 // decode_KV_DQK_DV_ROWS, then decode_combine, with the same arguments. Rows of a key head are (query head of
 // its group, query): heads / kv_heads * queries of them, in tiles of ROWS = 16 or 32.
 //   decode_*:       grid (splits, row tiles, batch * kv_heads), workgroups of kDecodeItems
-//   decode_combine: grid (heads, queries, batch), workgroups of DV
+//   decode_combine: grid (heads, queries, batch), workgroups of kDecodeItems
 // Strides of q, k, v and out are in bytes and, for q, k and v, multiples of 16; those of scales are in
 // floats.
 struct DecodeArgs {
@@ -31,10 +31,11 @@ struct DecodeArgs {
   unsigned causal;                          // keys after the query's position are invisible
   int window_left;                          // -1: none
   float scale;
+  unsigned v_dim;  // DV
   unsigned splits;
   unsigned q_type;    // bf16; with an e4m3 cache e4m3 too
   unsigned out_type;  // f32, f16 or bf16
 };
-static_assert(sizeof(DecodeArgs) == 248, "host and device read the same bytes");
+static_assert(sizeof(DecodeArgs) == 256, "host and device read the same bytes");
 
 }  // namespace zyfa::kernels
