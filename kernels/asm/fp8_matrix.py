@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from zyfa_ort.kernels.asm import fp8_fetch, fp8_values
-from zyfa_ort.kernels.asm.fp8_config import (
-    HIDDEN_KEYS,
-    KEY_FRAGMENTS,
-    ONE_TERM,
-    PREFETCH,
-    TWO_TERMS,
-    Fp8Config,
-)
+from zyfa_ort.kernels.asm.fp8_config import HIDDEN_KEYS, KEY_FRAGMENTS, ONE_TERM, PREFETCH, TWO_TERMS, Fp8Config
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.fp8_schedule import Slot, product_slots
 from zyfa_ort.kernels.asm.fp8_softmax import tile_kind
@@ -171,7 +164,9 @@ def _multiply(p: Program, r: Roles, matrix: str, probabilities: Register, scale:
     if kind == "scores":
         block, step = map(int, numbers)
         fragment = r.key[(2 * step + block) % KEY_FRAGMENTS]
-        p.v_mfma_f32_32x32x64_f8f6f4(r.scores[block], fragment, r.query[step], r.scores[block] if step else 0)
+        p.v_mfma_f32_32x32x64_f8f6f4(
+            r.scores[block], fragment, r.query[step], r.scores[block] if step else 0
+        )
         return
     target, fragment = (r.row_sum, r.ones) if kind == "sum" else (
         r.result[int(numbers[0])], r.value[int(numbers[0])])  # fmt: skip
@@ -197,4 +192,6 @@ def _load_key(p: Program, r: Roles, number: int, stage: Register) -> None:
         moved = r.temporary[2 * (step % 2) + half]
         if block == 0:  # the other block lies at a constant distance
             p.v_add_u32(moved, stage, r.key_address[2 * step + half])
-        p.ds_read_b128(fragment[4 * half : 4 * half + 4], moved, modifiers=f"offset:{32 * row_bytes * block}")
+        p.ds_read_b128(
+            fragment[4 * half : 4 * half + 4], moved, modifiers=f"offset:{32 * row_bytes * block}"
+        )

@@ -156,11 +156,7 @@ def set_bias(a: Arguments, bias: Array, full: tuple[int, ...]) -> None:
 
 
 def gaussian(
-    shape: tuple[int, ...] = (1, 1, 1),
-    q: int = 32,
-    k: int = 64,
-    dims: tuple[int, int] = (128, 128),
-    seed: int = 0,
+    shape: tuple[int, ...] = (1, 1, 1), q: int = 32, k: int = 64, dims: tuple[int, int] = (128, 128), seed: int = 0
 ) -> dict[str, Array]:
     """query, key, value in bfloat16, BSHD; `shape` is batch, heads, key heads."""
     batch, heads, kv_heads = shape
