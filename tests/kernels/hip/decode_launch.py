@@ -21,13 +21,13 @@ Array = NDArray[Any]
 SOURCE = Path(__file__).parents[3] / "kernels" / "hip" / "decode.hip"
 ITEMS = 256
 HEAD_DIMS = [(64, 64), (128, 128), (192, 128), (256, 256)]
-TYPES = {np.dtype(np.float32): 0, np.dtype(np.float16): 1, np.dtype(bfloat16): 2, np.dtype(float8_e4m3fn): 3}
+TYPES = {np.dtype(bfloat16): 0, np.dtype(np.float16): 1, np.dtype(np.float32): 2, np.dtype(float8_e4m3fn): 3}
 KV_NAMES = {np.dtype(bfloat16): "bf16", np.dtype(float8_e4m3fn): "e4m3"}
 
 
 @dataclass
 class Problem:
-    """q (B, Sq, Hq, Dqk), k (B, S, Hkv, Dqk), v (B, S, Hkv, Dv); scales (B, H)."""
+    """q (B, Sq, Hq, Dqk), k (B, S, Hkv, Dqk), v (B, S, Hkv, Dv); scales (B, H); key_mask (B, S)."""
 
     q: Array
     k: Array
@@ -40,6 +40,7 @@ class Problem:
     v_scale: Array | None = None
     sinks: Array | None = None
     key_range: tuple[list[int], list[int]] | None = None
+    key_mask: Array | None = None
     top_left: bool = False
     out_dtype: Any = bfloat16
 
@@ -59,6 +60,8 @@ class Problem:
             seen &= key >= position - self.window_left
         begin, end = self.key_range or ([0] * batch, [keys] * batch)
         inside = (key >= np.array(begin)[:, None]) & (key < np.array(end)[:, None])
+        if self.key_mask is not None:
+            inside &= self.key_mask
         return seen & inside[:, None]
 
 
@@ -80,14 +83,15 @@ class Decoding:
         self.out = np.full((batch, queries, heads, dv), 77, p.out_dtype)
         self.lse = np.full((batch, heads, queries), 77, np.float32)
         arrays = [p.q, p.k, p.v, self.out, self.lse, p.q_scale, p.k_scale, p.v_scale, p.sinks]
-        arrays += [None, None] if p.key_range is None else [np.array(side, np.int32) for side in p.key_range]
+        arrays += [None if p.key_range is None else np.array(p.key_range, np.int32).T.copy(), p.key_mask]
         arrays += [np.full(rows * splits * n, np.nan, np.float32) for n in (dv, 2)]
         # Arrays without elements have no address: a kernel that touched one would be found out.
         self.arrays = [None if x is None or x.size == 0 else x for x in arrays]
         tensors = (p.q, p.k, p.v, self.out)
         self.rest = struct.pack(
-            "<7q15IiIifIIII4x",
+            "<8q15IiIifIIII4x",
             *(p.q.strides[0], *(n for x in tensors[1:] for n in (x.strides[0], x.strides[2]))),
+            0 if p.key_mask is None else p.key_mask.strides[0],
             *(p.q.strides[2], *(x.strides[1] for x in tensors)),
             *(
                 n
@@ -108,7 +112,7 @@ class Decoding:
         return [buffer_of(x) for x in self.arrays if x is not None]
 
     def packed(self, addresses: list[int]) -> bytes:
-        """DecodeArgs, from the addresses of buffers()."""
+        """DecodeArguments, from the addresses of buffers()."""
         where = iter(addresses)
         pointers = [
             0 if x is None else next(where) + x.ctypes.data - buffer_of(x).ctypes.data for x in self.arrays

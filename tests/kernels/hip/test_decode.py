@@ -191,6 +191,16 @@ def test_ragged_batches_never_look_outside_of_their_ranges(code: bytes, dtype: A
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows_per_tile", [16, 32])
+def test_masked_keys_and_values_never_matter(code: bytes, rows_per_tile: int, dtype: Any) -> None:
+    mask = np.random.default_rng(2).random((3, 150)) < 0.5
+    mask[1] = False
+    p = random_problem(5, 150, (4, 1), (64, 64), dtype, batch=3, key_mask=mask, window_left=80)
+    p.k[~mask], p.v[~mask] = np.nan, np.nan
+    check(code, p, rows_per_tile=rows_per_tile)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_values_that_only_later_rows_see(code: bytes, dtype: Any) -> None:
     """NaN in the newest keys reaches the rows that see it; with a window, NaN in the oldest those that still do."""
     p = random_problem(8, 100, (2, 1), (64, 64), dtype, window_left=60)
@@ -297,6 +307,7 @@ def test_random_problems(code: bytes, dims: tuple[int, int], dtype: Any, seed: i
         *(queries, keys, (kv_heads * group, kv_heads), dims, dtype), batch=batch, seed=seed,
         causal=bool(rng.integers(2)), window_left=int(rng.choice([-1, 3, 50, 400])),
         key_range=(begin.tolist(), end) if rng.integers(2) else None,
+        key_mask=rng.random((batch, keys)) < 0.7 if rng.integers(2) else None,
         sinks=rng.standard_normal(kv_heads * group).astype(np.float32) if rng.integers(2) else None,
     )  # fmt: skip
     check(code, p, splits=int(rng.integers(1, 6)), rows_per_tile=int(rng.choice([16, 32])))
