@@ -4,7 +4,6 @@
 namespace zyfa::kernels {
 
 constexpr unsigned kDecodeItems = 256;
-constexpr unsigned kDecodeQueries = 16;  // most query rows of a launch
 
 enum DecodeType : unsigned { kDecodeBf16 = 0, kDecodeF16 = 1, kDecodeF32 = 2, kDecodeE4m3 = 3 };
 
