@@ -109,7 +109,8 @@ CASES = {
     "read where written": ("  s_mov_b64 exec, 1\n  v_mov_b32 v30, 0\n  v_mov_b32 v20, v30\n  s_mov_b64 exec, -1", None),
     "a lane that was written": ("  v_writelane_b32 v30, s4, 3\n  s_mov_b64 exec, 12\n  v_readlane_b32 s20, v30, 3\n"
                                 "  s_mov_b64 exec, -1", None),
-    "another lane than was written": ("  v_writelane_b32 v30, s4, 3\n  s_nop 0\n  v_readlane_b32 s20, v30, 4\n  s_mov_b32 s21, s20", "undefined_register"),
+    "another lane than was written": ("  v_writelane_b32 v30, s4, 3\n  s_nop 0\n  v_readlane_b32 s20, v30, 4\n"
+                                      "  s_mov_b32 s21, s20", "undefined_register"),
     "copy of half a pair": ("  v_mov_b32 v30, 0\n  v_mov_b64 v[20:21], v[30:31]\n  v_mov_b32 v22, v20", None),
     "copy of half a pair, used": ("  v_mov_b32 v30, 0\n  v_mov_b64 v[20:21], v[30:31]\n  v_mov_b32 v22, v21",
                                   "undefined_register"),
