@@ -24,7 +24,7 @@ VALUE_DIM = 128
 WAVE_BYTES = 1024  # what one LDS-DMA instruction of a wave brings
 OUTPUT_BLOCKS = VALUE_DIM // 32
 KEY_FRAGMENTS = 4  # of 32 keys and 64 dims, in registers
-PREFETCH = 4  # tiles between a fetch into LDS and its use
+PREFETCH = 3  # tiles between a fetch into LDS and its use
 STAGES = 8  # at least PREFETCH + 2: the other wave group still multiplies V of the tile before the last
 
 # Bits of the scalar `terms`: what the product phase does with the probabilities at hand.

@@ -13,6 +13,7 @@ from zyfa_ort.kernels.asm.fp8_config import BLOCK_ROWS, PREFETCH, WAVES, Fp8Conf
 from zyfa_ort.kernels.asm.fp8_prologue import NEEDED_AT_ONCE
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program
+from zyfa_ort.kernels.asm.registers import EXEC
 
 
 def generate(config: Fp8Config) -> str:
@@ -26,12 +27,18 @@ def generate(config: Fp8Config) -> str:
         *r.item.units(),
         *r.kernarg.units(),
         *(u for w in r.workgroup for u in w.units()),
-        ("s", 126),
-        ("s", 127),
+        *EXEC.units(),
+        *_behind_flags(r),
     }
     items = emit.finish(p, defined)
     limits = emit.KernelLimits(r.vector.high, 0, r.scalar.high, config.lds_bytes, 64 * WAVES)
     return emit.text(p, items, limits, arguments(config))
+
+
+def _behind_flags(r: Roles) -> list[tuple[str, int]]:
+    """Registers that a wave reads only when a scalar says that it has written them: r.visible, r.terms."""
+    guarded = [*r.scores, r.high, r.block_scale, *filter(None, [r.low, r.low_scale])]
+    return [unit for register in guarded for unit in register.units()]
 
 
 def main_loop(p: Program, r: Roles, config: Fp8Config) -> None:

@@ -292,12 +292,9 @@ def _constants(p: Program, r: Roles) -> None:
     p.v_mov_b32(r.unit_scale, UNIT_SCALES)
     for i in range(8):
         p.v_mov_b32(r.ones[i], ONES)
-    # Scores and probabilities too: waves that skip a tile leave them as they are.
-    for block in (*r.result, r.row_sum, *r.scores, r.high, *filter(None, [r.low])):
-        for i in range(block.count):
-            p.v_mov_b32(block[i], 0)
-    p.v_mov_b32(r.block_scale, 0)
-    p.v_mov_b32(r.low_scale, 0)
+    for block in (*r.result, r.row_sum):
+        for i in range(0, block.count, 2):
+            p.v_mov_b64(block[i : i + 2], 0)
 
 
 def _fetch_offsets(p: Program, r: Roles) -> None:
@@ -410,21 +407,22 @@ def _load_query(p: Program, r: Roles, config: Fp8Config, given: Arguments) -> No
 
 def _flip_query(p: Program, r: Roles) -> None:
     """A negative factor flips the codes' signs, a factor of 0 leaves only NaN."""
-    for fragment in r.query:
-        for i in range(8):
-            p.v_xor_b32(fragment[i], r.query_flip, fragment[i])
-    p.s_cmp_eq_u32(r.query_zero, 0)
-    p.s_cbranch_scc0("zero_query")
+    p.s_or_b32(r.scratch[0], r.query_flip, r.query_zero)
+    p.s_cbranch_scc1("change_query")
     p.label("query_ready")
 
-    def write_zeros() -> None:
-        p.label("zero_query")
-        for fragment in r.query:
-            for i in range(8):
-                keep_only_nan(p, fragment[i], r.temporary[0], r.temporary[1])
+    def change() -> None:
+        p.label("change_query")
+        registers = [fragment[i] for fragment in r.query for i in range(8)]
+        for register in registers:
+            p.v_xor_b32(register, r.query_flip, register)
+        p.s_cmp_eq_u32(r.query_zero, 0)
+        p.s_cbranch_scc1("query_ready")
+        for register in registers:
+            keep_only_nan(p, register, r.temporary[0], r.temporary[1])
         p.s_branch("query_ready")
 
-    p.aside(write_zeros)
+    p.aside(change)
 
 
 def add_rows(p: Program, r: Roles, base: Register, row_bytes: Register) -> None:
