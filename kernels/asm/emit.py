@@ -49,9 +49,8 @@ def _check_defined(items: list[Item], defined: set[tuple[str, int]]) -> None:
     def step(state: frozenset[tuple[str, int]], item: Item) -> frozenset[tuple[str, int]]:
         return state | item.writes() if isinstance(item, Instruction) else state
 
-    for item, state in zip(
-        items, states_before(items, frozenset(defined), step, lambda a, b: a & b), strict=True
-    ):
+    before = states_before(items, frozenset(defined), step, lambda a, b: a & b)
+    for item, state in zip(items, before, strict=True):
         if isinstance(item, Instruction) and state is not None:
             missing = {
                 u for u in item.reads() - state if "merge" not in item.row.extra or u not in item.writes()

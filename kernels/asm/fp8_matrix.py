@@ -7,9 +7,17 @@ with two terms per probability or NaN among the values, take slower ones.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from zyfa_ort.kernels.asm import fp8_fetch, fp8_values
-from zyfa_ort.kernels.asm.fp8_config import HIDDEN_KEYS, KEY_FRAGMENTS, ONE_TERM, PREFETCH, TWO_TERMS, Fp8Config
+from zyfa_ort.kernels.asm.fp8_config import (
+    HIDDEN_KEYS,
+    KEY_FRAGMENTS,
+    ONE_TERM,
+    PREFETCH,
+    TWO_TERMS,
+    Fp8Config,
+)
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.fp8_schedule import Slot, product_slots
 from zyfa_ort.kernels.asm.fp8_softmax import tile_kind
@@ -117,8 +125,13 @@ def _products(
 
 def _scalar_work(p: Program, r: Roles, config: Fp8Config, slots: int) -> list[list[Item]]:
     """Everything but the stages, which the next keys still need."""
-    parts = [part for name, part in SCALAR_PARTS.items() if name != "stages"]
-    return spread(p.captured(lambda: [part(p, r, config) for part in parts] and None), slots)
+
+    def write_parts() -> None:
+        for name, part in SCALAR_PARTS.items():
+            if name != "stages":
+                part(p, r, config)
+
+    return spread(p.captured(write_parts), slots)
 
 
 def _end_apart(p: Program, r: Roles, config: Fp8Config) -> None:
@@ -155,7 +168,7 @@ def _shadows(p: Program, r: Roles, config: Fp8Config, slots: tuple[Slot, ...]) -
     shadows: list[list[Item]] = [[] for _ in slots]
     for name, part in SCALAR_PARTS.items():
         rows = [row for row, slot in enumerate(slots) if slot.scalar == name]
-        pieces = spread(p.captured(lambda part=part: part(p, r, config)), len(rows))  # type: ignore[misc]
+        pieces = spread(p.captured(partial(part, p, r, config)), len(rows))
         for row, piece in zip(rows, pieces, strict=True):
             for item in piece:
                 assert isinstance(item, Instruction)
@@ -194,9 +207,7 @@ def _multiply(p: Program, r: Roles, matrix: str, probabilities: Register, scale:
     if kind == "scores":
         block, step = map(int, numbers)
         fragment = r.key[(2 * step + block) % KEY_FRAGMENTS]
-        p.v_mfma_f32_32x32x64_f8f6f4(
-            r.scores[block], fragment, r.query[step], r.scores[block] if step else 0
-        )
+        p.v_mfma_f32_32x32x64_f8f6f4(r.scores[block], fragment, r.query[step], r.scores[block] if step else 0)
         return
     target, fragment = (r.row_sum, r.ones) if kind == "sum" else (
         r.result[int(numbers[0])], r.value[int(numbers[0])])  # fmt: skip
@@ -222,6 +233,4 @@ def _load_key(p: Program, r: Roles, number: int, stage: Register) -> None:
         moved = r.temporary[2 * (step % 2) + half]
         if block == 0:  # the other block lies at a constant distance
             p.v_add_u32(moved, stage, r.key_address[2 * step + half])
-        p.ds_read_b128(
-            fragment[4 * half : 4 * half + 4], moved, modifiers=f"offset:{32 * row_bytes * block}"
-        )
+        p.ds_read_b128(fragment[4 * half : 4 * half + 4], moved, modifiers=f"offset:{32 * row_bytes * block}")

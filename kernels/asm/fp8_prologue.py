@@ -13,8 +13,8 @@ from zyfa_ort.kernels.asm.fp8_config import (
     NO_ANCHOR,
     PREFETCH,
     TRACE_ARGUMENTS,
-    WAVE_BYTES,
     VALUE_DIM,
+    WAVE_BYTES,
     Fp8Config,
 )  # fmt: skip
 from zyfa_ort.kernels.asm.fp8_roles import Roles

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.asm.fp8_config import GROUP_ROWS, ONE_TERM, TRACE_ARGUMENTS, TRACE_WORDS, TWO_TERMS, WAVE_LANES
+from zyfa_ort.kernels.asm.fp8_config import (
+    GROUP_ROWS,
+    ONE_TERM,
+    TRACE_ARGUMENTS,
+    TRACE_WORDS,
+    TWO_TERMS,
+    WAVE_LANES,
+)
 from zyfa_ort.kernels.asm.fp8_prologue import add_product, load
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program

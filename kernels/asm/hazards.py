@@ -138,10 +138,14 @@ def with_wait_states(items: list[Item]) -> list[Item]:
     """The program with s_nop where needed: as few as the rules allow on the worst way to each place."""
     made: list[Item] = []
     start: History = {}
-    for item, history in zip(items, states_before(items, start, _step, _join), strict=True):
+    before = states_before(items, start, _step, _join)
+    for item, history in zip(items, before, strict=True):
         missing = _missing(history, item) if history is not None else 0
         while missing > 0:
-            made.append(Instruction(TABLE["s_nop"], (), (min(missing, 8) - 1,), origin="hazards.py"))
+            assert isinstance(item, Instruction)
+            made.append(
+                Instruction(TABLE["s_nop"], (), (min(missing, 8) - 1,), origin="hazards.py", place=item.place)
+            )
             missing -= min(missing, 8)
         made.append(item)
     return made

@@ -78,9 +78,10 @@ class Label:
 
 @dataclass
 class Require:
-    """Everything that carries one of these tokens has landed in LDS (a wait is derived from it)."""
+    """Everything that carries one of these tokens has landed in LDS, or in these registers (a wait is derived from it)."""
 
-    tokens: tuple[str, ...]
+    tokens: tuple[str | Unit, ...]
+    place: tuple[str, str] = ("", "")
 
 
 @dataclass
@@ -118,8 +119,8 @@ class Program:
     def label(self, name: str) -> None:
         self.items.append(Label(name))
 
-    def require(self, *tokens: str) -> None:
-        self.items.append(Require(tokens))
+    def require(self, *tokens: str | Unit) -> None:
+        self.items.append(Require(tokens, self.place))
 
     def rename(self, **names: str) -> None:
         self.items.append(Rename(names))

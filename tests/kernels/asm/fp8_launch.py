@@ -67,9 +67,9 @@ def make_launch(
     """Argument values as the host computes them. `key_range` is (B, 2): first and one past the last visible key."""
     batch, heads, queries, kv_heads, keys = _sizes(layout, query, key)
     shape = {"BSHD": (batch, queries, heads, VALUE_DIM), "BHSD": (batch, heads, queries, VALUE_DIM)}[layout]
-    output = np.full(
-        int(np.prod(shape)) * OUTPUT_TYPES[config.output].itemsize, UNWRITTEN, np.uint8
-    ).view(OUTPUT_TYPES[config.output])
+    output = np.full(int(np.prod(shape)) * OUTPUT_TYPES[config.output].itemsize, UNWRITTEN, np.uint8).view(
+        OUTPUT_TYPES[config.output]
+    )
     output = output.reshape(shape)
     lse = np.full((batch, heads, queries), 7, np.float32) if want_lse else None
     values: dict[str, Any] = {"query": query, "key": key, "value": value, "output": output, "lse": lse}

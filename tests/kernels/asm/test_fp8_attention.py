@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels.asm import fp8_launch
 from kernels.asm.fp8_problems import Problem, check, make_problem
 from ml_dtypes import float8_e4m3fn
 from reference.attention import attention
 from reference.inputs import FAMILIES
 from zyfa_ort.kernels.asm.fp8_config import Fp8Config
 
+from kernels.asm import fp8_launch
 from zyfa_ort.numerics import TOLERANCES
 
 DIMS = (128, 192)
@@ -41,7 +41,17 @@ def test_long(length: int, head_dim: int) -> None:
     check(make_problem(length, family="s3", head_dim=head_dim), config(head_dim))
 
 
-UNEQUAL = [(1, 500), (32, 257), (33, 127), (255, 511), (257, 1000), (300, 64), (300, 33), (511, 129), (600, 1)]
+UNEQUAL = [
+    (1, 500),
+    (32, 257),
+    (33, 127),
+    (255, 511),
+    (257, 1000),
+    (300, 64),
+    (300, 33),
+    (511, 129),
+    (600, 1),
+]
 
 
 @pytest.mark.parametrize("alignment", ["bottom_right", "top_left"])
@@ -139,9 +149,7 @@ def test_float16_overflows_to_infinity() -> None:
 def test_lse_is_optional() -> None:
     problem = make_problem(100)
     with_lse, _ = check(problem, config())
-    output, lse, _ = fp8_launch.run(
-        config(), *problem.tensors(), want_lse=False, **problem.launch_options()
-    )
+    output, lse, _ = fp8_launch.run(config(), *problem.tensors(), want_lse=False, **problem.launch_options())
     assert lse is None and output.tobytes() == with_lse.tobytes()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from zyfa_ort.kernels.asm.isa import OperandError
 from zyfa_ort.kernels.asm.program import Program
 from zyfa_ort.kernels.asm.registers import VCC, Register, RegisterFile

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from zyfa_ort.kernels.asm.hazards import with_wait_states
 from zyfa_ort.kernels.asm.program import Instruction, Label, Program
 from zyfa_ort.kernels.asm.registers import M0, VCC, Register
