@@ -76,7 +76,9 @@ class Device:
         if accumulation not in ACCUMULATIONS:
             raise EmulationError(f"accumulation: expected {', '.join(ACCUMULATIONS)}, got '{accumulation}'")
         if byte_rounding not in BYTE_ROUNDINGS:
-            raise EmulationError(f"byte_rounding: expected {', '.join(BYTE_ROUNDINGS)}, got '{byte_rounding}'")
+            raise EmulationError(
+                f"byte_rounding: expected {', '.join(BYTE_ROUNDINGS)}, got '{byte_rounding}'"
+            )
         options = {
             "dynamic_lds": _count("dynamic_lds", dynamic_lds, 0),
             "check": bool(check),

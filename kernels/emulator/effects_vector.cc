@@ -177,6 +177,23 @@ Role role_of_source(const Instruction& instruction, int index) {
   return Role::source;
 }
 
+// Of a pair of registers only the half that the selections name has to be there: clang leaves the other undefined.
+void read_source(const Instruction& instruction, int i, Effects& effects) {
+  const Operand& source = instruction.src[i];
+  const Role role = role_of_source(instruction, i);
+  const Op op = instruction.op;
+  const bool packed = op == Op::v_pk_fma_f32 || op == Op::v_pk_mul_f32 || op == Op::v_pk_add_f32;
+  const unsigned low = instruction.op_sel >> i & 1, high = instruction.op_sel_hi >> i & 1;
+  const bool one_half = (packed && low == high) || op == Op::v_pk_mov_b32;
+  if (!one_half || !source.is_vgpr() || source.dwords != 2) return read(effects, source, role);
+  Operand half = source;
+  half.dwords = 1;
+  half.reg = static_cast<uint16_t>(source.reg + low);
+  read(effects, half, role);
+  half.reg = static_cast<uint16_t>(source.reg + 1 - low);
+  read(effects, half, Role::merge);
+}
+
 }  // namespace
 
 void vector_effects(const Instruction& instruction, Effects& effects) {
@@ -186,7 +203,7 @@ void vector_effects(const Instruction& instruction, Effects& effects) {
   const bool merges = keeps_part_of_destination(instruction);
   for (int i = 0; i < 3; ++i) {
     const bool old_value = op == Op::v_writelane_b32 && i == 2;
-    if (!old_value) read(effects, instruction.src[i], role_of_source(instruction, i));
+    if (!old_value) read_source(instruction, i, effects);
   }
   if (merges) read(effects, instruction.dst, Role::merge);
   read(effects, instruction.mask, Role::mask);

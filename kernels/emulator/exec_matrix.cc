@@ -15,7 +15,7 @@ bool mixed_formats(Op op) {
   return op == Op::v_mfma_f32_32x32x64_f8f6f4 || op == Op::v_mfma_f32_16x16x128_f8f6f4;
 }
 
-// ---- operands ------------------------------------------------------------------------------------------
+// ---- operands --------------------------------------------------------------------------------------------
 
 void point_at(const Wave& wave, const Operand& operand, const uint32_t* rows[], int count) {
   for (int r = 0; r < count; ++r) rows[r] = wave.vgpr[operand.reg + r];
@@ -35,7 +35,7 @@ void read_c(const Wave& wave, const Operand& c, bool wide, int count, MatrixJob&
   for (int r = 0; r < count; ++r) job.c[r] = wide && r % 2 ? constant.high : constant.low;
 }
 
-// ---- lanes taken from elsewhere (CBSZ and ABID for A, BLGP for B) --------------------------------------
+// ---- lanes taken from elsewhere (CBSZ and ABID for A, BLGP for B) ----------------------------------------
 
 struct Moved {
   uint32_t rows[kInputs][kLanes];
@@ -69,22 +69,16 @@ void permute_b(const Instruction& instruction, const uint32_t* rows[], int count
   }
 }
 
-// ---- block scales --------------------------------------------------------------------------------------
+// ---- block scales ----------------------------------------------------------------------------------------
 
+// The decoder takes VGPRs only: of anything else the chip reads bits 30:23, a defect that LLVM works around.
 void read_scale(const Wave& wave, const Instruction& instruction, int which, double factors[kLanes]) {
-  const Operand& operand = instruction.scale[which];
-  if (operand.is_vgpr()) {
-    const int byte = (instruction.op_sel >> which & 1) | (instruction.op_sel_hi >> which & 1) << 1;
-    for (int l = 0; l < kLanes; ++l)
-      factors[l] = decode_scale(static_cast<uint8_t>(wave.vgpr[operand.reg][l] >> (8 * byte)));
-    return;
-  }
-  // A defect of the chip (LLVM works around it): of anything but a VGPR it takes the exponent of a float.
-  const uint32_t value = operand.is_sgpr() ? wave.sgpr[operand.reg] : static_cast<uint32_t>(operand.value);
-  for (int l = 0; l < kLanes; ++l) factors[l] = decode_scale(static_cast<uint8_t>(value >> 23));
+  const uint32_t* scales = wave.vgpr[instruction.scale[which].reg];
+  const int byte = (instruction.op_sel >> which & 1) | (instruction.op_sel_hi >> which & 1) << 1;
+  for (int l = 0; l < kLanes; ++l) factors[l] = decode_scale(static_cast<uint8_t>(scales[l] >> (8 * byte)));
 }
 
-// ---- the instructions ----------------------------------------------------------------------------------
+// ---- the instructions ------------------------------------------------------------------------------------
 
 int registers(ElementFormat format, int elements) { return (elements * info(format).bits + 31) / 32; }
 

@@ -43,8 +43,7 @@ inline uint32_t scalar_value(const Wave& wave, const Operand& operand) {
 void report_misaligned(Wave& wave, const Instruction& instruction, int lane, uint64_t address,
                        unsigned alignment);
 
-// ---- what a lane moves
-// ----------------------------------------------------------------------------------------------------
+// ---- what a lane moves -----------------------------------------------------------------------------------
 
 // How less than a dword sits in its register.
 enum class Part : uint8_t {
@@ -103,8 +102,7 @@ inline void store_lane(const Wave& wave, unsigned reg, int lane, uint8_t* to) {
   }
 }
 
-// ---- LDS
-// ------------------------------------------------------------------------------------------------------------------
+// ---- LDS -------------------------------------------------------------------------------------------------
 
 // LDS byte addresses of the active lanes (0 in the others): VGPR + offset, 32 bits. Throws LaunchError when
 // one is outside the workgroup's LDS; reports misaligned ones.
@@ -114,8 +112,7 @@ void check_lds_range(const Wave& wave, uint64_t lanes, const uint32_t* at, unsig
 // Fills wave.access.
 void record_lds_access(Wave& wave, uint64_t lanes, const uint32_t* at, unsigned bytes);
 
-// ---- vector memory
-// ----------------------------------------------------------------------------------------------------------
+// ---- vector memory ---------------------------------------------------------------------------------------
 
 enum class Space : uint8_t { flat, global, scratch, buffer };
 

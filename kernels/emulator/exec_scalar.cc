@@ -35,7 +35,7 @@ namespace {
 
 using namespace scalar;
 
-// ---- shapes: how operands are read and results written ----------------------------------------------------
+// ---- shapes: how operands are read and results written ---------------------------------------------------
 
 template <typename T>
 T read(const Wave& wave, const Operand& operand) {
@@ -95,9 +95,9 @@ void write_exec(Wave& wave, const Instruction& in) {
   wave.scc = made != 0;
 }
 
-// ---- operations -------------------------------------------------------------------------------------------
+// ---- operations ------------------------------------------------------------------------------------------
 
-// ---- operations that need more than their operands --------------------------------------------------------
+// ---- operations that need more than their operands -------------------------------------------------------
 
 template <typename T>
 void conditional_move(Wave& wave, const Instruction& in) {

@@ -4,7 +4,7 @@
 namespace zyfa::emulator {
 namespace {
 
-// ---- program flow -----------------------------------------------------------------------------------------
+// ---- program flow ----------------------------------------------------------------------------------------
 
 uint64_t target(const Instruction& in) { return in.address + 4 + static_cast<uint64_t>(int64_t{in.imm} * 4); }
 
@@ -58,7 +58,7 @@ void trap(Wave&, const Instruction& in) {
              in.imm & 0xff));
 }
 
-// ---- hardware registers -----------------------------------------------------------------------------------
+// ---- hardware registers ----------------------------------------------------------------------------------
 
 enum HwReg : unsigned {
   kMode = 1,

@@ -1,7 +1,7 @@
 // Vector instructions work on whole registers: 64 lanes of 32 bits. Sources are fetched (modifiers, DPP and
 // SDWA applied) into plain arrays, a loop over the lanes computes, the result is stored under EXEC. These
-// files are compiled once per instruction set of the host (CMakeLists.txt); each copy lives in its own
-// namespace.
+// files are compiled once per instruction set of the host (CMakeLists.txt); each copy has its own
+// namespace, and no inline function that the linker could take from another copy.
 #pragma once
 
 #include <cstring>
@@ -61,7 +61,7 @@ inline void set_pair(Wave& wave, unsigned reg, uint64_t value) {
   wave.sgpr[reg + 1] = static_cast<uint32_t>(value >> 32);
 }
 
-// ---- sources ----------------------------------------------------------------------------------------------
+// ---- sources ---------------------------------------------------------------------------------------------
 
 // A source with modifiers, SDWA or DPP, or the upper half of a 16-bit operand, written to `into`. Rare.
 const uint32_t* fetch_modified(const Wave& wave, const Instruction& in, int source, Width width,
@@ -91,7 +91,7 @@ inline void fetch64(const Wave& wave, const Instruction& in, int source, Lanes64
   for (int i = 0; i < kLanes; ++i) into.lane[i] = low[i] | uint64_t{high[i]} << 32;
 }
 
-// ---- results ----------------------------------------------------------------------------------------------
+// ---- results ---------------------------------------------------------------------------------------------
 
 // Lanes that DPP lets an instruction write: row and bank masks, and valid sources unless bound_ctrl makes
 // them 0.
@@ -146,7 +146,7 @@ inline uint64_t mask_of(const uint32_t* flags) {
   return made;
 }
 
-// ---- the families -----------------------------------------------------------------------------------------
+// ---- the families ----------------------------------------------------------------------------------------
 
 Handler float_handler(const Instruction& in);   // f32 arithmetic
 Handler half_handler(const Instruction& in);    // f16 arithmetic

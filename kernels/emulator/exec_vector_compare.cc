@@ -24,7 +24,7 @@ uint32_t holds(T a, T b) {
   return made;
 }
 
-// ---- integers ---------------------------------------------------------------------------------------------
+// ---- integers --------------------------------------------------------------------------------------------
 
 template <unsigned Table, typename T, Width W>
 void compare_int(Wave& wave, const Instruction& in) {
@@ -46,7 +46,7 @@ void compare_int64(Wave& wave, const Instruction& in) {
   finish(wave, in, mask_of(flags.lane));
 }
 
-// ---- floats -----------------------------------------------------------------------------------------------
+// ---- floats ----------------------------------------------------------------------------------------------
 
 template <unsigned Table>
 void compare_f32(Wave& wave, const Instruction& in) {
@@ -83,7 +83,7 @@ void compare_f64(Wave& wave, const Instruction& in) {
   finish(wave, in, mask_of(flags.lane));
 }
 
-// ---- classes ----------------------------------------------------------------------------------------------
+// ---- classes ---------------------------------------------------------------------------------------------
 
 // Bit of the class mask: sNaN, qNaN, -inf, -normal, -denormal, -0, +0, +denormal, +normal, +inf. Denormals
 // are told apart whatever MODE says.

@@ -4,7 +4,7 @@
 namespace zyfa::emulator::ZYFA_LEVEL {
 namespace {
 
-// ---- shapes -----------------------------------------------------------------------------------------------
+// ---- shapes ----------------------------------------------------------------------------------------------
 
 bool denormals_in(const Wave& wave) { return wave.mode.bits >> 4 & 1; }
 
@@ -41,7 +41,7 @@ void to_f32_rounded(Wave& wave, const Instruction& in) {
   store_float(wave, in, result);
 }
 
-// ---- 32-bit integers --------------------------------------------------------------------------------------
+// ---- 32-bit integers -------------------------------------------------------------------------------------
 
 uint32_t to_i32(double value) {
   const double bounded =
@@ -66,7 +66,7 @@ float f32_ubyte(uint32_t a) {
 // Signed sixteenths: -0.5 ... 0.4375.
 float off_f32_i4(uint32_t a) { return static_cast<float>((static_cast<int32_t>(a & 15) ^ 8) - 8) * 0.0625f; }
 
-// ---- f16 --------------------------------------------------------------------------------------------------
+// ---- f16 -------------------------------------------------------------------------------------------------
 
 uint32_t half_in_mode(const Wave& wave, uint32_t bits, unsigned rounding) {
   const uint32_t input = flushed(bits, keep_mask(denormals_in(wave)));
@@ -151,7 +151,7 @@ void pair_of_norms(Wave& wave, const Instruction& in) {
   store(wave, in, result.lane);
 }
 
-// ---- f64 --------------------------------------------------------------------------------------------------
+// ---- f64 -------------------------------------------------------------------------------------------------
 
 template <auto F>
 void int_f64(Wave& wave, const Instruction& in) {
@@ -206,7 +206,7 @@ void f32_f64(Wave& wave, const Instruction& in) {
   store_float(wave, in, result);
 }
 
-// ---- bf16, fp8, bf8 ---------------------------------------------------------------------------------------
+// ---- bf16, fp8, bf8 --------------------------------------------------------------------------------------
 
 uint32_t bf16_of(uint32_t bits) {
   const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -236,9 +236,9 @@ constexpr Format eight_bits() {
   return Mantissa == 3 ? kFp8 : kBf8;
 }
 template <int Mantissa, int Bias>
-uint32_t small_of(uint32_t bits, bool saturate) {
+uint32_t small_of(uint32_t bits, uint32_t overflow) {
   const uint32_t rest = bits & 0x7fffffff;
-  return finish_code(nearest_code<Mantissa, Bias>(rest), bits >> 31, rest > 0x7f800000, saturate,
+  return finish_code(nearest_code<Mantissa, Bias>(rest), bits >> 31, rest > 0x7f800000, overflow,
                      eight_bits<Mantissa, Bias>());
 }
 // Two bytes into the half that op_sel[3] names, the other kept. Rounds to nearest whatever MODE says.
@@ -247,9 +247,9 @@ void pk_small_f32(Wave& wave, const Instruction& in) {
   Lanes buffers[2], result;
   const uint32_t* a = fetch(wave, in, 0, Width::w32, buffers[0]);
   const uint32_t* b = fetch(wave, in, 1, Width::w32, buffers[1]);
-  const bool saturate = wave.mode.bits >> 23 & 1;
+  const uint32_t overflow = overflow_code(wave.mode.bits >> 23 & 1, eight_bits<Mantissa, Bias>());
   for (int i = 0; i < kLanes; ++i)
-    result.lane[i] = small_of<Mantissa, Bias>(a[i], saturate) | small_of<Mantissa, Bias>(b[i], saturate) << 8;
+    result.lane[i] = small_of<Mantissa, Bias>(a[i], overflow) | small_of<Mantissa, Bias>(b[i], overflow) << 8;
   store16(wave, in, result.lane, Rest::keep);
 }
 // One byte, op_sel[3:2] of the destination.
@@ -260,13 +260,13 @@ void sr_small_f32(Wave& wave, const Instruction& in) {
   const uint32_t* a = fetch(wave, in, 0, Width::w32, buffers[0]);
   const uint32_t* random = fetch(wave, in, 1, Width::w32, buffers[1]);
   const uint32_t* old = wave.vgpr[in.dst.reg];
-  const bool saturate = wave.mode.bits >> 23 & 1;
+  const uint32_t overflow = overflow_code(wave.mode.bits >> 23 & 1, kFormat);
   const unsigned shift = 8 * (in.op_sel >> 2 & 3);
   for (int i = 0; i < kLanes; ++i) {
     const uint32_t rest = a[i] & 0x7fffffff;
     const bool special = rest >= 0x7f800000;
     const uint32_t code = special ? 0xffff : stochastic_code(as_float(rest), random[i], kFormat);
-    const uint32_t byte = finish_code(code, a[i] >> 31, rest > 0x7f800000, saturate, kFormat);
+    const uint32_t byte = finish_code(code, a[i] >> 31, rest > 0x7f800000, overflow, kFormat);
     result.lane[i] = (old[i] & ~(255u << shift)) | byte << shift;
   }
   store(wave, in, result.lane);
@@ -278,7 +278,7 @@ void sr_half_f32(Wave& wave, const Instruction& in) {
   Lanes buffers[2], result;
   const uint32_t* a = fetch(wave, in, 0, Width::w32, buffers[0]);
   const uint32_t* random = fetch(wave, in, 1, Width::w32, buffers[1]);
-  const bool saturate = !Brain && (wave.mode.bits >> 23 & 1);
+  const uint32_t overflow = overflow_code(!Brain && (wave.mode.bits >> 23 & 1), kFormat);
   for (int i = 0; i < kLanes; ++i) {
     const uint32_t rest = a[i] & 0x7fffffff;
     const bool nan = rest > 0x7f800000, infinite = rest == 0x7f800000;
@@ -286,7 +286,7 @@ void sr_half_f32(Wave& wave, const Instruction& in) {
                           : nan    ? 0
                                    : stochastic_code(as_float(rest), random[i], kFormat);
     result.lane[i] =
-        infinite ? (a[i] >> 31) << 15 | code : finish_code(code, a[i] >> 31, nan, saturate, kFormat);
+        infinite ? (a[i] >> 31) << 15 | code : finish_code(code, a[i] >> 31, nan, overflow, kFormat);
   }
   store16(wave, in, result.lane, Rest::keep);
 }
@@ -315,7 +315,7 @@ void pk_f32_small(Wave& wave, const Instruction& in) {
   blend(wave.vgpr[in.dst.reg + 1], high.lane, lanes);
 }
 
-// ---- one byte ---------------------------------------------------------------------------------------------
+// ---- one byte --------------------------------------------------------------------------------------------
 
 // How the chip rounds here is not documented; Options::byte_rounding chooses.
 template <bool Accumulate>

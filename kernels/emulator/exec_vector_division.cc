@@ -6,7 +6,7 @@
 namespace zyfa::emulator::ZYFA_LEVEL {
 namespace {
 
-// ---- one description for the three widths -----------------------------------------------------------------
+// ---- one description for the three widths ----------------------------------------------------------------
 
 template <int Bits>
 struct Float;
@@ -68,7 +68,7 @@ uint32_t scaled(uint32_t bits, int n) {
   return as_bits(static_cast<float>(value * power_of_two(n)));
 }
 
-// ---- v_div_scale ------------------------------------------------------------------------------------------
+// ---- v_div_scale -----------------------------------------------------------------------------------------
 
 template <int N>
 struct Scaled {
@@ -140,7 +140,7 @@ void div_scale64(Wave& wave, const Instruction& in) {
   store_mask(wave, in.sdst, mask_of(flags.lane) & exec_of(wave));
 }
 
-// ---- v_div_fmas -------------------------------------------------------------------------------------------
+// ---- v_div_fmas ------------------------------------------------------------------------------------------
 
 void require_nearest(unsigned rounding, const char* what) {
   if (rounding != 0) fail("%s outside round-to-nearest-even is not emulated", what);
@@ -200,7 +200,7 @@ void div_fmas64(Wave& wave, const Instruction& in) {
   store64(wave, in, result);
 }
 
-// ---- v_div_fixup ------------------------------------------------------------------------------------------
+// ---- v_div_fixup -----------------------------------------------------------------------------------------
 
 // The quotient S0 of S2 / S1 with the special cases put right. The documented NaN of 0/0 and inf/inf is
 // negative.
@@ -219,6 +219,8 @@ typename Number<N>::B fix_quotient(typename Number<N>::B quotient, typename Numb
   // Far below the range the quotient is what underflow gives under nearest-even: zero.
   constexpr int kUnderflow = N == 32 ? -150 : -1075;
   if (X::exponent(numerator) - X::exponent(denominator) < kUnderflow) return sign;
+  // Of finite operands only overflow on the way makes a NaN.
+  if (X::nan(quotient)) return sign | X::kInfinity;
   return sign | X::size(quotient);
 }
 
@@ -257,7 +259,7 @@ void div_fixup16(Wave& wave, const Instruction& in) {
   store16(wave, in, result.lane, R);
 }
 
-// ---- exponents --------------------------------------------------------------------------------------------
+// ---- exponents -------------------------------------------------------------------------------------------
 
 void ldexp32(Wave& wave, const Instruction& in) {
   require_nearest(wave.mode.round32(), "v_ldexp_f32");
@@ -364,7 +366,7 @@ void frexp_mant16(Wave& wave, const Instruction& in) {
   store16(wave, in, result.lane, Rest::zero);
 }
 
-// ---- cube maps --------------------------------------------------------------------------------------------
+// ---- cube maps -------------------------------------------------------------------------------------------
 
 enum class Cube { id, s, t, major };
 

@@ -15,7 +15,7 @@ const uint32_t* raw(const Wave& wave, const Instruction& in, int source, Lanes& 
   return into.lane;
 }
 
-// ---- integers ---------------------------------------------------------------------------------------------
+// ---- integers --------------------------------------------------------------------------------------------
 
 // Elements of Bits bits, signed or not. With clamp the sum saturates.
 template <int Bits, bool Signed>
@@ -43,7 +43,7 @@ void integers(Wave& wave, const Instruction& in) {
   store(wave, in, result.lane);
 }
 
-// ---- floats -----------------------------------------------------------------------------------------------
+// ---- floats ----------------------------------------------------------------------------------------------
 
 // Products are exact in f64. How often the chip rounds on the way is not documented: one rounding of the
 // exact sum here.

@@ -33,7 +33,7 @@ void modify_output32(const Wave& wave, const Instruction& in, uint32_t* result) 
 
 namespace {
 
-// ---- loops ------------------------------------------------------------------------------------------------
+// ---- loops -----------------------------------------------------------------------------------------------
 
 // All lanes of one operation; counts NaN results. Flush: denormals of sources and result follow the keep
 // masks.
@@ -89,7 +89,7 @@ void selection(Wave& wave, const Instruction& in) {
   store_float(wave, in, result);
 }
 
-// ---- operations -------------------------------------------------------------------------------------------
+// ---- operations ------------------------------------------------------------------------------------------
 
 struct Add : Sources<2> {
   static float apply(float a, float b, float) { return a + b; }

@@ -28,7 +28,7 @@ class HostRounding {
   bool set_ = false;
 };
 
-// ---- f32 --------------------------------------------------------------------------------------------------
+// ---- f32 -------------------------------------------------------------------------------------------------
 
 constexpr uint32_t kNan32 = 0x7fc00000;
 
@@ -126,7 +126,7 @@ struct Minimum3 : Sources<3> {
   static uint32_t apply(uint32_t a, uint32_t b, uint32_t c) { return two(two(a, b), c); }
 };
 
-// ---- f16: numbers are widened exactly to f32 --------------------------------------------------------------
+// ---- f16: numbers are widened exactly to f32 -------------------------------------------------------------
 
 inline uint32_t half_to_float(uint32_t half) {
   const uint32_t sign = (half & 0x8000) << 16, rest = half & 0x7fff;

@@ -4,7 +4,7 @@
 namespace zyfa::emulator::ZYFA_LEVEL {
 namespace {
 
-// ---- sources ----------------------------------------------------------------------------------------------
+// ---- sources ---------------------------------------------------------------------------------------------
 
 bool selected(const Instruction& in, int source, bool high) {
   return (high ? in.op_sel_hi : in.op_sel) >> source & 1;
@@ -47,7 +47,7 @@ const uint32_t* fetch_single(const Wave& wave, const Instruction& in, int source
   return into.lane;
 }
 
-// ---- f32 --------------------------------------------------------------------------------------------------
+// ---- f32 -------------------------------------------------------------------------------------------------
 
 struct Add32 {
   static constexpr int kSources = 2;
@@ -110,7 +110,7 @@ void packed_move(Wave& wave, const Instruction& in) {
   blend(wave.vgpr[in.dst.reg + 1], high.lane, lanes);
 }
 
-// ---- f16 --------------------------------------------------------------------------------------------------
+// ---- f16 -------------------------------------------------------------------------------------------------
 
 double widened(uint32_t half, bool denormals) { return as_float(half_to_float(flushed16(half, denormals))); }
 
@@ -179,7 +179,7 @@ void packed_f16_selection(Wave& wave, const Instruction& in) {
   store(wave, in, results[0].lane);
 }
 
-// ---- 16-bit integers --------------------------------------------------------------------------------------
+// ---- 16-bit integers -------------------------------------------------------------------------------------
 
 template <auto F, int N>
 void packed_int(Wave& wave, const Instruction& in) {
@@ -222,7 +222,7 @@ uint32_t mad_i_saturated(uint32_t a, uint32_t b, uint32_t c) {
   return bounded(int64_t{sign16(a)} * sign16(b) + sign16(c), -32768, 32767);
 }
 
-// ---- f32 fused multiply-add of mixed sources --------------------------------------------------------------
+// ---- f32 fused multiply-add of mixed sources -------------------------------------------------------------
 
 [[gnu::noipa]] void fma_loop(const Lanes* s, uint32_t* __restrict r, uint32_t keep_in, uint32_t keep_out) {
   for (int i = 0; i < kLanes; ++i) {

@@ -141,7 +141,7 @@ Form form_of(Op op) {
   }
 }
 
-// ---- one lane's registers as a row of bits ----------------------------------------------------------------
+// ---- one lane's registers as a row of bits ---------------------------------------------------------------
 
 struct Source {
   const uint32_t* registers[32];
@@ -174,19 +174,19 @@ double scale_of(uint32_t bits) {
   return exponent == 255 ? __builtin_nan("") : as_double(uint64_t{exponent + 1023 - 127} << 52);
 }
 
-uint32_t narrowed(double value, const Format& small, bool stochastic, uint32_t random, bool saturate,
+uint32_t narrowed(double value, const Format& small, bool stochastic, uint32_t random, uint32_t overflow,
                   int lane) {
   const bool negative = as_bits64(value) >> 63;
   if (value != value) {
     if (small.nan == 0)
       fail("NaN in lane %d: its conversion into %d bits without a NaN is not documented", lane, small.bits);
-    return finish_code(0, negative, true, saturate, small);
+    return finish_code(0, negative, true, overflow, small);
   }
   const double magnitude = __builtin_fabs(value);
   const uint32_t code = magnitude == __builtin_inf() ? 0xfffff
                         : stochastic                 ? stochastic_code(magnitude, random, small)
                                                      : nearest_code(magnitude, small);
-  return finish_code(code, negative, false, saturate, small);
+  return finish_code(code, negative, false, overflow, small);
 }
 
 uint32_t widened(double value, Wide wide, uint32_t half_overflow) {
@@ -196,12 +196,12 @@ uint32_t widened(double value, Wide wide, uint32_t half_overflow) {
   const bool negative = as_bits64(value) >> 63;
   const double magnitude = __builtin_fabs(value);
   return finish_code(magnitude == __builtin_inf() ? 0xfffff : nearest_code(magnitude, kBf16), negative, false,
-                     false, kBf16);
+                     overflow_code(false, kBf16), kBf16);
 }
 
 uint32_t next_random(uint32_t x) { return x << 1 ^ (x >> 31 ? 197u : 0u); }
 
-// ---- the two directions -----------------------------------------------------------------------------------
+// ---- the two directions ----------------------------------------------------------------------------------
 
 // Fewer than 32 bits of result go to the byte or half that op_sel names, the rest of the register stays.
 unsigned place_of(const Instruction& in, unsigned bits) {
@@ -222,7 +222,7 @@ void narrow(Wave& wave, const Instruction& in) {
   const unsigned first = count == 1 && form.wide != Wide::f32 ? in.op_sel & 1 : 0;
 
   const uint64_t exec = exec_of(wave);
-  const bool saturate = wave.mode.fp16_overflow();
+  const uint32_t overflow = overflow_code(wave.mode.fp16_overflow(), *form.small);
   const unsigned result_bits = count * static_cast<unsigned>(form.small->bits),
                  place = place_of(in, result_bits);
   Lanes results[6];
@@ -236,7 +236,7 @@ void narrow(Wave& wave, const Instruction& in) {
       const Source& from = two_sources ? sources[i % 2] : sources[0];
       const uint32_t bits = element(from, lane, two_sources ? i / 2 : first + i, wide_bits);
       const uint32_t code = narrowed(wide_value(form.wide, bits) * inverse, *form.small, form.stochastic,
-                                     random, saturate, lane);
+                                     random, overflow, lane);
       random = next_random(random);
       pending |= uint64_t{code} << held;
       held += static_cast<unsigned>(form.small->bits);

@@ -66,10 +66,12 @@ inline uint32_t stochastic_code(double magnitude, uint32_t random, const Format&
 
 // Sign, overflow and NaN around a rounded magnitude. Without infinity a format overflows to NaN; `saturate`
 // (MODE.FP16_OVFL, and always where there is neither) to its largest number.
-inline uint32_t finish_code(uint32_t code, bool negative, bool nan, bool saturate, const Format& f) {
-  const uint32_t sign = negative ? 1u << (f.bits - 1) : 0;
-  const uint32_t overflow = saturate || f.nan == 0 ? f.largest : f.infinity ? f.infinity : f.nan;
-  return sign | (nan ? f.nan : code > f.largest ? overflow : code);
+constexpr uint32_t overflow_code(bool saturate, const Format& f) {
+  return saturate || f.nan == 0 ? f.largest : f.infinity ? f.infinity : f.nan;
+}
+inline uint32_t finish_code(uint32_t code, uint32_t negative, bool nan, uint32_t overflow, const Format& f) {
+  const uint32_t number = code > f.largest ? overflow : code;
+  return negative << (f.bits - 1) | (nan ? f.nan : number);
 }
 
 inline double decode_small(uint32_t code, const Format& f) {

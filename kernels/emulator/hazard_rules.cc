@@ -27,18 +27,16 @@ const Use* source_c(const Effects& effects) {
   return nullptr;
 }
 
-// Wait states are counted as LLVM counts them, one per instruction. A matrix instruction behind another one
-// waits until the pipe is free, and AMD's kernels rely on it: what is short only without these waits is a
-// warning.
+// Wait states are counted as LLVM counts them, one per instruction. That a matrix instruction also waits for
+// its pipe is not counted: code that needs it (some of AMD's fmoe and backward kernels do) is an error here.
 struct Reporter {
   Breaches& found;
   const Instruction* producer;
-  int between, between_busy;
+  int between;
 
   void need(Rule rule, int states, const Use& registers, const char* verb, Breach::Bank bank = Breach::vgpr,
             Severity severity = Severity::error) const {
     if (between >= states) return;
-    if (between_busy >= states) severity = Severity::warning;
     found.add({rule, severity, states - between, producer, verb, registers, bank});
   }
   void warn(Rule rule, int states, const Use& registers, const char* verb,
@@ -62,19 +60,21 @@ void check_c(const Reporter& report, const Effects& before, const Use& result, c
 
 }  // namespace
 
-void Hazards::find_after_matrix(const Past& past, const Effects& effects, Breaches& found) const {
-  const Reporter report{found, past.instruction, between(past), between_busy(past, issue_time(effects))};
+void Hazards::find_after_matrix(const Past& past, const Effects& effects, bool c_replaced,
+                                Breaches& found) const {
+  const Reporter report{found, past.instruction, between(past)};
   const Effects& before = *past.effects;
   const MatrixWindows windows = windows_of(before.group, before.passes);
   const Use& result = before.vgpr_writes.items[0];
   for (const Use& use : effects.vgpr_reads) {
     if (!overlap(result, use)) continue;
-    if (use.role == Role::matrix_c)
-      check_c(report, before, result, effects, use);
-    else if (effects.is_matrix())
+    if (use.role == Role::matrix_c) {
+      if (!c_replaced) check_c(report, before, result, effects, use);
+    } else if (effects.is_matrix()) {
       report.need(Rule::H3, windows.ab, result, kWritten);
-    else
+    } else {
       report.need(Rule::H4, effects.is_vector() ? windows.vector : windows.memory, result, kWritten);
+    }
   }
   if (!effects.is_vector()) return;
   if (first_overlap(before.vgpr_writes, effects.vgpr_writes))
@@ -85,10 +85,14 @@ void Hazards::find_after_matrix(const Past& past, const Effects& effects, Breach
 }
 
 void Hazards::find_matrix(const Effects& effects, Breaches& found) const {
+  // Results leave the pipe in order: once all of C was written again, what wrote parts of it before is gone.
+  const Use* c = source_c(effects);
+  bool c_replaced = false;
   for (unsigned age = 0; age < matrix_.size; ++age) {
     const Past& past = matrix_[age];
     if (between(past) >= kLongestMatrixWindow) break;
-    find_after_matrix(past, effects, found);
+    find_after_matrix(past, effects, c_replaced, found);
+    if (c != nullptr && same(past.effects->vgpr_writes.items[0], *c)) c_replaced = true;
   }
 }
 
@@ -137,12 +141,11 @@ void check_exec(const Reporter& report, const Effects& before, const Effects& ef
 }  // namespace
 
 void Hazards::find_scalar(const Effects& effects, Breaches& found) const {
-  const uint64_t issue = issue_time(effects);
   for (unsigned age = 0; age < scalar_.size; ++age) {
     const Past& past = scalar_[age];
     const int passed = between(past);
     if (passed >= kLongestScalarWindow) break;
-    const Reporter report{found, past.instruction, passed, between_busy(past, issue)};
+    const Reporter report{found, past.instruction, passed};
     if (effects.sgpr_reads.size > 0)
       for (const Use& written : past.effects->sgpr_writes) check_sgpr(report, written, effects);
     if (past.effects->traits & kWritesExec) check_exec(report, *past.effects, effects);
@@ -213,12 +216,11 @@ void check_hardware_register(const Reporter& report, const Instruction& instruct
 }  // namespace
 
 void Hazards::find_recent(const Instruction& instruction, const Effects& effects, Breaches& found) const {
-  const uint64_t issue = issue_time(effects);
   for (unsigned age = 0; age < recent_.size; ++age) {
     const Past& past = recent_[age];
     const int passed = between(past);
     if (passed >= kLongestRecentWindow) break;
-    const Reporter report{found, past.instruction, passed, between_busy(past, issue)};
+    const Reporter report{found, past.instruction, passed};
     const Effects& before = *past.effects;
     if (before.is_vector()) check_vector_result(report, before, effects);
     if (effects.traits & kDpp) check_dpp(report, before, effects);

@@ -66,8 +66,7 @@ void Hazards::check(Wave& wave, const Instruction& instruction, const Effects& e
 }
 
 void Hazards::record(const Instruction& instruction, const Effects& effects) {
-  const uint64_t issued = issue_time(effects);
-  const Past past{clock_, issued, &instruction, &effects};
+  const Past past{clock_, &instruction, &effects};
   recent_.push(past);
   const auto keep = [&](uint64_t& until, int window) {
     until = std::max(until, clock_ + static_cast<uint64_t>(window) + 1);
@@ -82,10 +81,7 @@ void Hazards::record(const Instruction& instruction, const Effects& effects) {
   }
   if (effects.unit == Unit::trans || (effects.traits & kShortLived) != 0)
     keep(recent_until_, kLongestRecentWindow);
-  const uint64_t states = instruction.op == Op::s_nop ? static_cast<uint64_t>(instruction.imm & 15) + 1 : 1;
-  clock_ += states;
-  busy_clock_ = issued + states;
-  if (effects.unit == Unit::matrix) pipe_free_ = issued + effects.passes;
+  clock_ += instruction.op == Op::s_nop ? static_cast<uint64_t>(instruction.imm & 15) + 1 : 1;
 }
 
 void Hazards::record_matrix(const Past& past, const Effects& effects) {

@@ -55,7 +55,7 @@ class Hazards {
 
  private:
   struct Past {
-    uint64_t clock, busy_clock;
+    uint64_t clock;
     const Instruction* instruction;
     const Effects* effects;
   };
@@ -78,25 +78,15 @@ class Hazards {
     return (effects.traits & kAsks) != 0 || effects.unit == Unit::matrix;
   }
   int between(const Past& past) const { return static_cast<int>(clock_ - past.clock) - 1; }
-  // The same, with the waits of matrix instructions for their pipe; `issue` is the busy clock of the one to
-  // come.
-  static int between_busy(const Past& past, uint64_t issue) {
-    return static_cast<int>(issue - past.busy_clock) - 1;
-  }
-  uint64_t issue_time(const Effects& effects) const {
-    return effects.unit == Unit::matrix && pipe_free_ > busy_clock_ ? pipe_free_ : busy_clock_;
-  }
   void record_matrix(const Past& past, const Effects& effects);
   bool touches_running(const Effects& effects) const;
   void find_matrix(const Effects& effects, Breaches& found) const;
-  void find_after_matrix(const Past& past, const Effects& effects, Breaches& found) const;
+  void find_after_matrix(const Past& past, const Effects& effects, bool c_replaced, Breaches& found) const;
   void find_overwritten_operands(const Effects& effects, Breaches& found) const;
   void find_scalar(const Effects& effects, Breaches& found) const;
   void find_recent(const Instruction& instruction, const Effects& effects, Breaches& found) const;
 
   uint64_t clock_ = 1;          // wait states so far
-  uint64_t busy_clock_ = 1;     // these, and the states in which a matrix instruction waited for its pipe
-  uint64_t pipe_free_ = 0;      // when the last matrix instruction has left it
   uint64_t pending_until_ = 0;  // from then on no producer below matters to plain instructions
   uint64_t matrix_until_ = 0, scalar_until_ = 0, recent_until_ = 0;
   uint64_t running_[kVgprs] =

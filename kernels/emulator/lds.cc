@@ -22,6 +22,12 @@ constexpr uint32_t kEpochs = 1 << 24;
 // Bits 25:2 of an instruction's address; the others are those of the instruction that runs.
 constexpr uint64_t kPlaceMask = (1 << 24) - 1;
 
+// The same wave's earlier operation of the same queue: in order, whatever it was.
+bool in_one_queue(State state, State mine) {
+  constexpr State kSame = State{15} << 32 | kDma | kUndefined | kSplit;
+  return ((state ^ mine) & kSame) == 0;
+}
+
 uint64_t place_of(uint64_t address) { return address >> 2 & kPlaceMask; }
 uint32_t number_of(State state) { return static_cast<uint32_t>(state); }
 int wave_of(State state) { return static_cast<int>(state >> 32 & 15); }
@@ -106,8 +112,7 @@ void Lds::join(uint32_t dword, Bytes& bytes) {
   readers_[dword] = bytes.readers[0];
 }
 
-// ---- one access
-// ---------------------------------------------------------------------------------------------------------
+// ---- one access ------------------------------------------------------------------------------------------
 
 void Lds::check(Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes,
                 const uint32_t* at, unsigned bytes) {
@@ -174,22 +179,36 @@ template <unsigned kDwords>
 void Lds::check_writes(Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes,
                        const uint32_t* at) {
   const State mine = stamp(wave, instruction, access);
-  const Readers own = Readers{1} << wave.index;
+  const Readers relevant = 0xffff & ~(Readers{1} << wave.index);
+  State* const states = state_.data();
+  Readers* const all_readers = readers_.data();
+  const auto suspicious = [&](uint32_t dword) {
+    const State state = states[dword];
+    const Readers readers = all_readers[dword];
+    const bool other_write = ((state & ~kUndefined) != 0) & !in_one_queue(state, mine);
+    const bool read_now = (readers >> kEpochShift == epoch_) & ((readers & relevant) != 0);
+    return other_write | read_now;
+  };
+  bool any = false;
+  each_lane(lanes, [&](int lane) {
+    const uint32_t first = at[lane] / 4;
+    for (unsigned i = 0; i < kDwords; ++i) any |= suspicious(first + i);
+  });
+  if (any) {
+    each_lane(lanes, [&](int lane) {
+      for (uint32_t dword = at[lane] / 4, end = dword + kDwords; dword < end; ++dword) {
+        if (states[dword] & kSplit)
+          check_bytes(wave, instruction, access, dword, 15);
+        else if (suspicious(dword))
+          check_write(wave, instruction, access, states[dword], all_readers[dword], dword);
+      }
+    });
+  }
   each_lane(lanes, [&](int lane) {
     const uint32_t first = at[lane] / 4;
     for (unsigned i = 0; i < kDwords; ++i) {
-      const State state = state_[first + i];
-      const Readers readers = readers_[first + i];
-      if (state & kSplit) {
-        check_bytes(wave, instruction, access, first + i, 15);
-        continue;
-      }
-      const bool read_now =
-          readers >> kEpochShift == epoch_ && (access == LdsAccess::dma || (readers & 0xffff & ~own));
-      if ((state & ~kUndefined) != 0 || read_now)
-        check_write(wave, instruction, access, state, readers, first + i);
-      state_[first + i] = mine;
-      readers_[first + i] = ~Readers{0} << kEpochShift;
+      states[first + i] = mine;
+      all_readers[first + i] = ~Readers{0} << kEpochShift;
     }
   });
 }
@@ -197,17 +216,19 @@ void Lds::check_writes(Wave& wave, const Instruction& instruction, LdsAccess acc
 void Lds::check_bytes(Wave& wave, const Instruction& instruction, LdsAccess access, uint32_t dword,
                       unsigned mask) {
   Bytes& bytes = split(dword);
+  const Readers mine = reader(wave.index, instruction.address);
+  const State written = stamp(wave, instruction, access);
   for (int i = 0; i < 4; ++i) {
     if ((mask >> i & 1) == 0) continue;
     State& state = bytes.state[i];
     Readers& readers = bytes.readers[i];
     if (access == LdsAccess::read) {
       if (state != 0) check_read(wave, instruction, state, dword);
-      const Readers mine = reader(wave.index, instruction.address);
       readers = ((readers ^ mine) >> kEpochShift == 0 ? readers & 0xffff : 0) | mine;
     } else {
-      check_write(wave, instruction, access, state, readers, dword);
-      state = stamp(wave, instruction, access);
+      if (!in_one_queue(state, written) || readers >> kEpochShift == epoch_)
+        check_write(wave, instruction, access, state, readers, dword);
+      state = written;
       readers = ~Readers{0} << kEpochShift;
     }
   }
@@ -258,8 +279,7 @@ void Lds::check_write(Wave& wave, const Instruction& instruction, LdsAccess acce
   }
 }
 
-// ---- barriers
-// -------------------------------------------------------------------------------------------------------------
+// ---- barriers --------------------------------------------------------------------------------------------
 
 void Lds::note(const Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes,
                const uint32_t* at, unsigned bytes) {
@@ -317,8 +337,7 @@ void Lds::happens_again(const Record& record, int wave) {
   });
 }
 
-// ---- findings
-// -------------------------------------------------------------------------------------------------------------
+// ---- findings --------------------------------------------------------------------------------------------
 
 void Lds::report(Wave& wave, Rule rule, const Instruction& instruction, uint32_t dword,
                  const std::string& message) {

@@ -172,8 +172,7 @@ void run_group(Workgroup& group, std::mt19937_64* shuffle) {
   }
 }
 
-// ---- modules
-// ------------------------------------------------------------------------------------------------------------
+// ---- modules ---------------------------------------------------------------------------------------------
 
 std::unique_ptr<LoadedModule> load(CodeObject object, Memory& memory) {
   auto module = std::make_unique<LoadedModule>();
@@ -197,8 +196,7 @@ void unload(LoadedModule& module, Memory& memory) {
   memory.free(module.load_address);
 }
 
-// ---- launch
-// -------------------------------------------------------------------------------------------------------------
+// ---- launch ----------------------------------------------------------------------------------------------
 
 PreparedLaunch::PreparedLaunch(LoadedModule& module, Memory& memory, const LaunchRequest& request)
     : memory_(memory) {
@@ -313,8 +311,7 @@ LaunchSummary launch(LoadedModule& module, Memory& memory, const LaunchRequest& 
   return {prepared.findings.all(), instructions, order.size()};
 }
 
-// ---- one instruction
-// ------------------------------------------------------------------------------------------------------
+// ---- one instruction -------------------------------------------------------------------------------------
 
 namespace {
 
@@ -350,9 +347,9 @@ void step(Wave& wave, const Step& step) {
     wave.hazards.record(wave, instruction, step.effects);
   }
   wave.pc = instruction.next();
-  const uint64_t lanes = step.effects.all_lanes ? ~uint64_t{0} : wave.exec();
+  const uint64_t lanes = lanes_touched(wave, instruction, step.effects);
   step.handler(wave, instruction);
-  mark_written(wave, step.effects, lanes);
+  mark_written(wave, instruction, step.effects, lanes);
   ++wave.executed;
 }
 

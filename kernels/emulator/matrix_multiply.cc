@@ -13,7 +13,7 @@
 namespace zyfa::emulator {
 namespace {
 
-// ---- operands ------------------------------------------------------------------------------------------
+// ---- operands --------------------------------------------------------------------------------------------
 
 struct Unpacked {
   Elements values;
@@ -43,7 +43,7 @@ ZYFA_INLINE void read_operand(const MatrixShape& shape, ElementFormat format,
     apply_scale<16>(shape, scale, out);
 }
 
-// ---- how large, how fine -------------------------------------------------------------------------------
+// ---- how large, how fine ---------------------------------------------------------------------------------
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNothing = -10000;  // range of zeros alone: with them every sum is exact
@@ -80,7 +80,7 @@ ZYFA_INLINE void measure(const double* const* vectors, int count, int mantissa_b
   }
 }
 
-// ---- the dot products ----------------------------------------------------------------------------------
+// ---- the dot products ------------------------------------------------------------------------------------
 
 template <int W>
 struct Pack {
@@ -137,7 +137,7 @@ ZYFA_INLINE void dot(const MatrixBlock& block, double (*out)[kMaxRows]) {
   dot_dense<kWidth, kVectors, kSize>(block, out);
 }
 
-// ---- rounding ------------------------------------------------------------------------------------------
+// ---- rounding --------------------------------------------------------------------------------------------
 
 struct Doubt {
   bool possible = false;  // sums may be inexact; else the rest has no meaning
@@ -257,7 +257,7 @@ ZYFA_INLINE void find_doubt(const MatrixJob& job, const MatrixBlock& block, Doub
   measure<kSize>(block.b, job.shape->k, b.mantissa_bits, doubt.b);
 }
 
-// ---- one instruction -----------------------------------------------------------------------------------
+// ---- one instruction -------------------------------------------------------------------------------------
 
 ZYFA_INLINE void place(const MatrixJob& job, const Unpacked& a, const Unpacked& b, int number,
                        MatrixBlock& block) {
@@ -375,7 +375,7 @@ ZYFA_INLINE void multiply_with(const MatrixJob& job) {
   for (int r = 0; r < registers; ++r) std::memcpy(job.d[r], out.registers[r], sizeof out.registers[r]);
 }
 
-// ---- the best instruction set of this processor --------------------------------------------------------
+// ---- the best instruction set of this processor ----------------------------------------------------------
 
 using Multiply = void (*)(const MatrixJob&);
 

@@ -40,9 +40,10 @@ bool in_use(const Wave& wave, unsigned reg) {
   return wave.vgpr_defined[reg] != 0 || wave.counters.vgpr_pending(reg) != 0;
 }
 
-// One file holds both kinds, accumulation registers from accum_offset on. v[accum_offset] and higher are the same
-// registers by another name (AMD's BF16 attention kernels use them so, with no accumulation register in sight); a kernel
-// that uses both names of one register would need them to share a value, which the emulator does not do.
+// One file holds both kinds, accumulation registers from accum_offset on. v[accum_offset] and higher are the
+// same registers by another name (AMD's BF16 attention kernels use them so, with no accumulation register in
+// sight); a kernel that uses both names of one register would need them to share a value, which the emulator
+// does not do.
 void check_allocated(const Wave& wave, unsigned reg) {
   const Launch& launch = *wave.group->launch;
   const bool accumulation = reg >= kAgpr;
@@ -75,6 +76,12 @@ void report_late(Wave& wave, const Instruction& instruction, unsigned reg, const
              verb, place(wave, wave.counters.vgpr_load(reg)).c_str(), counter));
 }
 
+// clang copies pairs of which one half means nothing, and spills and restores such SGPR pairs: no use of the
+// value.
+bool only_copies(Op op) {
+  return op == Op::v_mov_b64 || op == Op::v_writelane_b32 || op == Op::v_readlane_b32;
+}
+
 bool settled(const Wave& wave, unsigned reg) {
   return wave.vgpr_defined[reg] == ~uint64_t{0} && wave.counters.vgpr_pending(reg) == 0;
 }
@@ -93,7 +100,8 @@ __attribute__((noinline)) void look_at_vgprs(Wave& wave, const Instruction& inst
     if ((wave.counters.vgpr_pending(reg) & lanes) != 0 &&
         !((write || kept) && follows_in_order(wave, reg, effects)))
       report_late(wave, instruction, reg, write ? "overwritten" : "read");
-    if (write || kept) continue;  // the kept part of a partial write may be garbage
+    if (write || kept || only_copies(instruction.op))
+      continue;  // the kept part of a partial write may be garbage
     if (const uint64_t missing = lanes & ~wave.vgpr_defined[reg])
       wave.report(
           Rule::undefined_register, instruction,
@@ -114,16 +122,35 @@ __attribute__((noinline)) void look_at_sgprs(Wave& wave, const Instruction& inst
     } else if (wave.sgpr_defined[reg]) {
       wave.sgpr_look[reg >> 6] &= ~(uint64_t{1} << (reg & 63));
     }
-    if (!write && !wave.sgpr_defined[reg])
+    if (!write && !only_copies(instruction.op) && !wave.sgpr_defined[reg])
       wave.report(Rule::undefined_register, instruction,
                   format("%s was never written", sgpr_name(reg).c_str()));
   }
 }
 
+// clang spills SGPRs to single lanes of a VGPR whose other lanes nobody ever writes.
+uint64_t one_lane(const Wave& wave, const Instruction& instruction) {
+  if (instruction.op == Op::v_readfirstlane_b32)
+    return wave.exec() == 0 ? 1 : wave.exec() & (~wave.exec() + 1);
+  const Operand& lane = instruction.src[1];
+  return uint64_t{1} << ((lane.is_sgpr() ? wave.sgpr[lane.reg] : lane.value) & 63);
+}
+
+// In which of `lanes` a copy's dword `i` is worth something.
+uint64_t copied_lanes(const Wave& wave, const Operand& source, unsigned i, uint64_t lanes) {
+  if (source.is_vgpr()) return lanes & wave.vgpr_defined[source.reg + i];
+  return source.is_sgpr() && !wave.sgpr_defined[source.reg + i] ? 0 : lanes;
+}
+
 }  // namespace
 
+uint64_t lanes_touched(const Wave& wave, const Instruction& instruction, const Effects& effects) {
+  if (effects.traits & kLaneAccess) return one_lane(wave, instruction);
+  return effects.all_lanes ? ~uint64_t{0} : wave.exec();
+}
+
 void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
-  const uint64_t lanes = effects.all_lanes ? ~uint64_t{0} : wave.exec();
+  const uint64_t lanes = lanes_touched(wave, instruction, effects);
   for (const Use& use : effects.vgpr_reads)
     if (const uint64_t suspects = range(wave.vgpr_look, use.first, use.count))
       look_at_vgprs(wave, instruction, effects, use, suspects, lanes, false);
@@ -138,7 +165,22 @@ void check_registers(Wave& wave, const Instruction& instruction, const Effects& 
       look_at_sgprs(wave, instruction, use, suspects, true);
 }
 
-void mark_written(Wave& wave, const Effects& effects, uint64_t lanes) {
+void mark_written(Wave& wave, const Instruction& instruction, const Effects& effects, uint64_t lanes) {
+  if (instruction.op == Op::v_readlane_b32) {
+    const unsigned reg = instruction.dst.reg;
+    wave.sgpr_defined[reg] = (wave.vgpr_defined[instruction.src[0].reg] & lanes) != 0;
+    if (!wave.sgpr_defined[reg]) wave.sgpr_look[reg >> 6] |= uint64_t{1} << (reg & 63);
+    return;
+  }
+  if (only_copies(instruction.op)) {
+    for (unsigned i = 0; i < instruction.dst.dwords; ++i) {
+      const unsigned reg = instruction.dst.reg + i;
+      const uint64_t copied = copied_lanes(wave, instruction.src[0], i, lanes);
+      wave.vgpr_defined[reg] = (wave.vgpr_defined[reg] & ~lanes) | copied;
+      if (copied != lanes) wave.vgpr_look[reg >> 6] |= uint64_t{1} << (reg & 63);
+    }
+    return;
+  }
   for (const Use& use : effects.vgpr_writes)
     for (unsigned reg = use.first; reg < unsigned{use.first} + use.count; ++reg)
       wave.vgpr_defined[reg] |= lanes;

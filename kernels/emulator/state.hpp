@@ -18,14 +18,14 @@ namespace zyfa::emulator {
 
 constexpr int kLanes = 64;
 
-// Where flat addresses reach LDS and private memory: 4 GB each, above every allocation (which lie below 2^48). What
-// src_shared_base and src_private_base read as.
+// Where flat addresses reach LDS and private memory: 4 GB each, above every allocation (which lie below
+// 2^48). What src_shared_base and src_private_base read as.
 constexpr uint64_t kSharedAperture = uint64_t{1} << 48, kPrivateAperture = uint64_t{2} << 48;
 
 enum class WaveStatus : uint8_t { running, at_barrier, ended };
 
-// MODE register: bits 3:0 rounding (32-bit, then 16/64-bit), 7:4 denormals, 8 DX10_CLAMP, 9 IEEE, 23 FP16_OVFL,
-// 28 VSKIP.
+// MODE register: bits 3:0 rounding (32-bit, then 16/64-bit), 7:4 denormals, 8 DX10_CLAMP, 9 IEEE, 23
+// FP16_OVFL, 28 VSKIP.
 struct Mode {
   uint32_t bits = 0;
   unsigned round32() const { return bits & 3; }
@@ -51,22 +51,22 @@ enum class Accumulation : uint8_t {
 enum class ByteRounding : uint8_t { nearest_even, truncate };
 
 struct Options {
-  bool check = true;                         // late data, races, hazards, undefined registers
-  uint64_t order_seed = 0;                   // 0: natural order of waves and workgroups; else shuffled by it
-  uint64_t max_instructions = 200'000'000;   // per wave
-  unsigned threads = 1;                      // workgroups run on this many threads
+  bool check = true;                        // late data, races, hazards, undefined registers
+  uint64_t order_seed = 0;                  // 0: natural order of waves and workgroups; else shuffled by it
+  uint64_t max_instructions = 200'000'000;  // per wave
+  unsigned threads = 1;                     // workgroups run on this many threads
   Accumulation accumulation = Accumulation::exact;
   ByteRounding byte_rounding = ByteRounding::nearest_even;
 };
 
 // The addresses of the memory instruction just executed, for the timing model.
 struct Access {
-  uint64_t lanes = 0;                // lanes that took part
-  uint8_t bytes = 0;                 // per lane
-  uint64_t address[kLanes];          // device addresses, or LDS byte addresses of DS instructions
-  bool two = false;                  // a second access of the same width: ds_read2, ds_write2 and their kin
+  uint64_t lanes = 0;        // lanes that took part
+  uint8_t bytes = 0;         // per lane
+  uint64_t address[kLanes];  // device addresses, or LDS byte addresses of DS instructions
+  bool two = false;          // a second access of the same width: ds_read2, ds_write2 and their kin
   uint32_t second[kLanes];
-  uint32_t lds = 0;                  // of LDS-DMA: the LDS byte address of lane 0
+  uint32_t lds = 0;  // of LDS-DMA: the LDS byte address of lane 0
 };
 
 struct Workgroup;
@@ -74,27 +74,27 @@ struct Workgroup;
 struct Wave {
   alignas(64) uint32_t vgpr[kVgprs][kLanes];
   alignas(64) uint32_t sgpr[kSgprs];
-  uint64_t vgpr_defined[kVgprs];     // lane masks: ever written
+  uint64_t vgpr_defined[kVgprs];  // lane masks: ever written
   uint8_t sgpr_defined[kSgprs];
-  // A bit per register (and one word more): set where check_registers must look closer, because the register is not
-  // wholly defined, may be on its way, or lies beyond the kernel's allocation.
+  // A bit per register (and one word more): set where check_registers must look closer, because the register
+  // is not wholly defined, may be on its way, or lies beyond the kernel's allocation.
   uint64_t vgpr_look[kVgprs / 64 + 1];
   uint64_t sgpr_look[kSgprs / 64 + 1];
   bool scc = false;
   Mode mode;
-  uint64_t pc = 0;                   // next instruction while one executes
+  uint64_t pc = 0;  // next instruction while one executes
   WaveStatus status = WaveStatus::running;
-  uint8_t priority = 0;              // s_setprio
-  int index = 0;                     // in the workgroup
-  uint64_t executed = 0;             // instructions
-  uint64_t barriers = 0;             // passed or waiting at
-  uint64_t started = 0;              // reading of the clock for s_memtime, instructions
+  uint8_t priority = 0;   // s_setprio
+  int index = 0;          // in the workgroup
+  uint64_t executed = 0;  // instructions
+  uint64_t barriers = 0;  // passed or waiting at
+  uint64_t started = 0;   // reading of the clock for s_memtime, instructions
   Workgroup* group = nullptr;
   Counters counters;
   Hazards hazards;
   Access access;
-  std::vector<uint8_t> scratch;      // private memory: private_bytes per lane, lane-major
-  uint32_t scratch_bytes = 0;        // per lane
+  std::vector<uint8_t> scratch;  // private memory: private_bytes per lane, lane-major
+  uint32_t scratch_bytes = 0;    // per lane
 
   uint64_t sgpr64(unsigned reg) const {
     uint64_t value;
@@ -124,7 +124,7 @@ struct Launch {
   const Program* program = nullptr;
   Findings* findings = nullptr;
   std::string kernel;
-  uint64_t entry = 0;                // device address of the kernel's first instruction
+  uint64_t entry = 0;  // device address of the kernel's first instruction
   uint32_t vgprs = 512, accum_offset = 256;
   uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
   Options options;
@@ -134,7 +134,7 @@ struct Workgroup {
   Launch* launch = nullptr;
   uint32_t id[3] = {0, 0, 0};
   Lds lds;
-  uint64_t epoch = 0;                // barriers that all waves have passed
+  uint64_t epoch = 0;  // barriers that all waves have passed
   std::vector<std::unique_ptr<Wave>> waves;
 };
 

@@ -14,6 +14,8 @@ using uint8_t = unsigned char;
 using uint16_t = unsigned short;
 using uint32_t = unsigned int;
 using uint64_t = unsigned long long;
+using int32_t = int;
+using int64_t = long long;
 
 template <typename T, int N>
 using vec = T __attribute__((ext_vector_type(N)));
@@ -26,10 +28,11 @@ using floatx16 = vec<float, 16>;
 
 constexpr uint32_t kWaveLanes = 64;
 
-// Position of this work-item and sizes of the launch along x.
+// Position of this work-item in the launch; along x where nothing else is said.
 __device__ uint32_t thread() { return __builtin_amdgcn_workitem_id_x(); }
 __device__ uint32_t block() { return __builtin_amdgcn_workgroup_id_x(); }
 __device__ uint32_t block_y() { return __builtin_amdgcn_workgroup_id_y(); }
+__device__ uint32_t block_z() { return __builtin_amdgcn_workgroup_id_z(); }
 __device__ uint32_t block_items() { return __builtin_amdgcn_workgroup_size_x(); }
 __device__ uint32_t lane() { return thread() % kWaveLanes; }
 // The same in all lanes, and the compiler may know it.
@@ -48,6 +51,20 @@ __device__ floatx16 mfma_32x32x16(bf16x8 a, bf16x8 b, floatx16 c) {
 }
 // Row of D in register r of lane l; its column is l % 32.
 __device__ uint32_t mfma_32x32_row(uint32_t l, uint32_t r) { return 8 * (r / 4) + 4 * (l / 32) + r % 4; }
+
+// The same on 16 x 16 x 32: row and column l % 16, k = 8 (l / 16) .. + 7; register r of D is row 4 (l / 16) +
+// r.
+__device__ floatx4 mfma_16x16x32(bf16x8 a, bf16x8 b, floatx4 c) {
+  return __builtin_amdgcn_mfma_f32_16x16x32_bf16(a, b, c, 0, 0, 0);
+}
+
+// Each lane gives the LDS address of four 16-bit values. In 16 lanes, lanes 4 p .. 4 p + 3 hold row p of a 4
+// x 16 matrix, and lane i receives its column i.
+__device__ vec<bf16, 4> read_transposed(const void* lds) {
+  using Four = vec<bf16, 4>;
+  using Lds = __attribute__((address_space(3))) Four;
+  return __builtin_amdgcn_ds_read_tr16_b64_v4bf16((Lds*)lds);
+}
 
 constexpr float kE4m3Max = 448.0f;
 

@@ -128,7 +128,9 @@ def emulate(
         modelled = run.time(clock, flops, trace) if timed else None
         result = modelled.result if modelled is not None else run.launch()
     for index, path in targets:
-        np.save(path, given[index].array)
+        array = given[index].array
+        assert array is not None  # targets are buffers
+        np.save(path, array)
     after = after_launch(chosen, given, before)
     if as_json:
         data = {

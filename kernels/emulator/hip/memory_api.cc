@@ -162,8 +162,7 @@ hipError_t release_host(const char* name, void* pointer, bool registered) {
 
 }  // namespace
 
-// ---- allocation
-// ---------------------------------------------------------------------------------------------------------
+// ---- allocation ------------------------------------------------------------------------------------------
 
 ZYFA_HIP_EXPORT hipError_t hipMalloc(void** pointer, size_t bytes) {
   return allocate("hipMalloc", pointer, bytes, nullptr, false);
@@ -252,8 +251,7 @@ ZYFA_HIP_EXPORT hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attrib
   });
 }
 
-// ---- copies
-// -------------------------------------------------------------------------------------------------------------
+// ---- copies ----------------------------------------------------------------------------------------------
 
 ZYFA_HIP_EXPORT hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kind) {
   return copy("hipMemcpy", to, from, bytes, kind, nullptr, true);
@@ -288,8 +286,7 @@ ZYFA_HIP_EXPORT hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t 
   return copy("hipMemcpyDtoDAsync", to, from, bytes, hipMemcpyDeviceToDevice, stream, false);
 }
 
-// ---- fills
-// --------------------------------------------------------------------------------------------------------------
+// ---- fills -----------------------------------------------------------------------------------------------
 
 ZYFA_HIP_EXPORT hipError_t hipMemset(void* to, int value, size_t bytes) {
   return fill("hipMemset", to, static_cast<uint32_t>(value), 1, bytes, nullptr, true);

@@ -123,8 +123,7 @@ void run(const Function& function, const LaunchRequest& request, hipError_t plan
 
 }  // namespace
 
-// ---- modules
-// ------------------------------------------------------------------------------------------------------------
+// ---- modules ---------------------------------------------------------------------------------------------
 
 ZYFA_HIP_EXPORT hipError_t hipModuleLoad(hipModule_t* module, const char* path) {
   std::vector<uint8_t> file;
@@ -200,8 +199,7 @@ ZYFA_HIP_EXPORT hipError_t hipModuleGetGlobal(hipDeviceptr_t* pointer, size_t* b
   });
 }
 
-// ---- kernels
-// ------------------------------------------------------------------------------------------------------------
+// ---- kernels ---------------------------------------------------------------------------------------------
 
 ZYFA_HIP_EXPORT hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute attribute,
                                                hipFunction_t handle) {

@@ -76,8 +76,7 @@ auto take(Map& map, Handle handle, const char* what) {
 
 }  // namespace
 
-// ---- streams
-// ------------------------------------------------------------------------------------------------------------
+// ---- streams ---------------------------------------------------------------------------------------------
 
 ZYFA_HIP_EXPORT hipError_t hipStreamCreate(hipStream_t* stream) {
   return create_stream("hipStreamCreate", stream, hipStreamDefault);
@@ -145,8 +144,7 @@ ZYFA_HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t han
   });
 }
 
-// ---- events
-// -------------------------------------------------------------------------------------------------------------
+// ---- events ----------------------------------------------------------------------------------------------
 
 ZYFA_HIP_EXPORT hipError_t hipEventCreate(hipEvent_t* event) {
   return create_event("hipEventCreate", event, 0);
@@ -215,8 +213,7 @@ ZYFA_HIP_EXPORT hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t s
   });
 }
 
-// ---- capture
-// ------------------------------------------------------------------------------------------------------------
+// ---- capture ---------------------------------------------------------------------------------------------
 
 ZYFA_HIP_EXPORT hipError_t hipStreamBeginCapture(hipStream_t handle, hipStreamCaptureMode mode) {
   return enter("hipStreamBeginCapture", [&] {

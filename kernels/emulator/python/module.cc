@@ -1,4 +1,5 @@
-// Python's view of the emulator: devices, modules, launches, and the decoder. zyfa_ort.kernels.emulator wraps it.
+// Python's view of the emulator: devices, modules, launches, and the decoder. zyfa_ort.kernels.emulator wraps
+// it.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
@@ -55,20 +56,22 @@ nb::dict to_dict(const Kernel& k) {
   made["accum_offset"] = k.accum_offset;
   made["entry"] = k.entry;
   nb::list arguments;
-  for (const KernelArgument& a : k.arguments) arguments.append(nb::make_tuple(a.name, a.value_kind, a.offset, a.size));
+  for (const KernelArgument& a : k.arguments)
+    arguments.append(nb::make_tuple(a.name, a.value_kind, a.offset, a.size));
   made["arguments"] = arguments;
   return made;
 }
 
 const char* accepts_name(Accepts accepts) {
-  constexpr const char* kNames[] = {"v", "va", "vac", "a", "src", "s", "ssrc", "soff", "imm", "label", "hwreg", "wait", "msg"};
+  constexpr const char* kNames[] = {"v",    "va",  "vac",   "a",     "src",  "s",  "ssrc",
+                                    "soff", "imm", "label", "hwreg", "wait", "msg"};
   return kNames[static_cast<int>(accepts)];
 }
 
 const char* field_name(Field field) {
-  constexpr const char* kNames[] = {"vdst",  "sdst",  "sdata", "vdata",   "addr",  "vaddr", "data",
-                                    "data0", "data1", "sbase", "srsrc",   "soffset", "saddr", "ssrc0",
-                                    "ssrc1", "src0",  "src1",  "vsrc1", "src2",  "simm16"};
+  constexpr const char* kNames[] = {"vdst",  "sdst",  "sdata", "vdata", "addr",    "vaddr", "data",
+                                    "data0", "data1", "sbase", "srsrc", "soffset", "saddr", "ssrc0",
+                                    "ssrc1", "src0",  "src1",  "vsrc1", "src2",    "simm16"};
   return kNames[static_cast<int>(field)];
 }
 
@@ -165,14 +168,17 @@ class Device {
   uint64_t borrow(nb::ndarray<nb::c_contig, nb::device::cpu> array, const std::string& name) {
     return memory_.borrow(array.data(), array.nbytes(), name);
   }
-  uint64_t borrow_read_only(nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> array, const std::string& name) {
-    return memory_.borrow(const_cast<void*>(static_cast<const void*>(array.data())), array.nbytes(), name, false);
+  uint64_t borrow_read_only(nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> array,
+                            const std::string& name) {
+    return memory_.borrow(const_cast<void*>(static_cast<const void*>(array.data())), array.nbytes(), name,
+                          false);
   }
   void free(uint64_t address) { memory_.free(address); }
 
-  nb::dict launch(size_t module, const std::string& kernel, std::array<uint32_t, 3> grid, std::array<uint32_t, 3> block,
-                  const nb::bytes& kernarg, uint32_t dynamic_lds, bool check, uint64_t order_seed,
-                  uint64_t max_instructions, unsigned threads, const std::string& accumulation, const std::string& byte_rounding,
+  nb::dict launch(size_t module, const std::string& kernel, std::array<uint32_t, 3> grid,
+                  std::array<uint32_t, 3> block, const nb::bytes& kernarg, uint32_t dynamic_lds, bool check,
+                  uint64_t order_seed, uint64_t max_instructions, unsigned threads,
+                  const std::string& accumulation, const std::string& byte_rounding,
                   std::optional<nb::dict> timing) {
     LaunchRequest request;
     request.kernel = kernel;
@@ -225,30 +231,44 @@ NB_MODULE(_native, m) {
     return made;
   });
   // The machine code of a code object: its executable segment.
-  m.def("code_of", [](const nb::bytes& file) {
-    const CodeObject object = CodeObject::parse(to_vector(file));
-    nb::list made;
-    for (const Segment& s : object.segments)
-      if (s.executable && s.file_bytes > 0) made.append(nb::bytes(object.file.data() + s.file_offset, s.file_bytes));
-    return made;
-  }, "file"_a);
+  m.def(
+      "code_of",
+      [](const nb::bytes& file) {
+        const CodeObject object = CodeObject::parse(to_vector(file));
+        nb::list made;
+        for (const Segment& s : object.segments)
+          if (s.executable && s.file_bytes > 0)
+            made.append(nb::bytes(object.file.data() + s.file_offset, s.file_bytes));
+        return made;
+      },
+      "file"_a);
   // (size, text) of the instruction at the beginning of the bytes.
-  m.def("decode", [](const nb::bytes& code, uint64_t address) {
-    const Instruction one = decode(reinterpret_cast<const uint8_t*>(code.c_str()), code.size(), address);
-    return nb::make_tuple(one.bytes, disassemble(one));
-  }, "code"_a, "address"_a = 0);
+  m.def(
+      "decode",
+      [](const nb::bytes& code, uint64_t address) {
+        const Instruction one = decode(reinterpret_cast<const uint8_t*>(code.c_str()), code.size(), address);
+        return nb::make_tuple(one.bytes, disassemble(one));
+      },
+      "code"_a, "address"_a = 0);
 
   bind_effects(m);
   // Findings of the wait-state rules over straight-line code, without running it.
-  m.def("hazards_of", [](const nb::bytes& code) {
-    nb::list made;
-    for (const Finding& f : lint(reinterpret_cast<const uint8_t*>(code.c_str()), code.size())) made.append(to_dict(f));
-    return made;
-  }, "code"_a);
+  m.def(
+      "hazards_of",
+      [](const nb::bytes& code) {
+        nb::list made;
+        for (const Finding& f : lint(reinterpret_cast<const uint8_t*>(code.c_str()), code.size()))
+          made.append(to_dict(f));
+        return made;
+      },
+      "code"_a);
   // The same instruction, field by field.
-  m.def("fields", [](const nb::bytes& code, uint64_t address) {
-    return to_dict(decode(reinterpret_cast<const uint8_t*>(code.c_str()), code.size(), address));
-  }, "code"_a, "address"_a = 0);
+  m.def(
+      "fields",
+      [](const nb::bytes& code, uint64_t address) {
+        return to_dict(decode(reinterpret_cast<const uint8_t*>(code.c_str()), code.size(), address));
+      },
+      "code"_a, "address"_a = 0);
   m.def("instructions", [] {
     nb::list made;
     for (int op = 0; op < static_cast<int>(Op::count); ++op) made.append(to_tuple(info(static_cast<Op>(op))));
@@ -263,7 +283,8 @@ NB_MODULE(_native, m) {
       one.op = static_cast<Op>(op);
       one.info = &info(one.op);
       bool found = false;
-      for (const auto find : {scalar_handler, vector_handler, matrix_handler, memory_handler}) found |= find(one) != nullptr;
+      for (const auto find : {scalar_handler, vector_handler, matrix_handler, memory_handler})
+        found |= find(one) != nullptr;
       if (!found) made.append(one.info->name);
     }
     return made;
@@ -275,9 +296,10 @@ NB_MODULE(_native, m) {
       .def("borrow", &Device::borrow)
       .def("borrow_read_only", &Device::borrow_read_only)
       .def("free", &Device::free)
-      .def("launch", &Device::launch, "module"_a, "kernel"_a, "grid"_a, "block"_a, "kernarg"_a, "dynamic_lds"_a = 0,
-           "check"_a = true, "order_seed"_a = 0, "max_instructions"_a = 200'000'000, "threads"_a = 1,
-           "accumulation"_a = "exact", "byte_rounding"_a = "nearest_even", "timing"_a = nb::none());
+      .def("launch", &Device::launch, "module"_a, "kernel"_a, "grid"_a, "block"_a, "kernarg"_a,
+           "dynamic_lds"_a = 0, "check"_a = true, "order_seed"_a = 0, "max_instructions"_a = 200'000'000,
+           "threads"_a = 1, "accumulation"_a = "exact", "byte_rounding"_a = "nearest_even",
+           "timing"_a = nb::none());
   bind_listing(m);
   bind_timing(m);
 }

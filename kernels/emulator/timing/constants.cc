@@ -24,6 +24,13 @@ bool may_be_zero(const std::string& name) {
   return name.rfind("coexec_", 0) == 0;
 }
 
+// Numbers of things have no unit.
+bool counts(const std::string& name) {
+  for (const ConstantInfo& info : constant_table())
+    if (name == info.name) return *info.unit == '\0';
+  return false;
+}
+
 }  // namespace
 
 const std::vector<ConstantInfo>& constant_table() {
@@ -46,9 +53,10 @@ void Constants::set(const std::map<std::string, double>& values) {
       throw LaunchError(
           format("timing: no constant is called '%s'; there are %s", name.c_str(), names.c_str()));
     }
-    if (!std::isfinite(value) || value < 0 || value > 1e9 || (value == 0 && !may_be_zero(name)))
-      throw LaunchError(format("timing: constant '%s' must be %s and at most 1e9, got %g", name.c_str(),
-                               may_be_zero(name) ? "0 or more" : "more than 0", value));
+    const double most = counts(name) ? 4096 : 1e9;
+    if (!std::isfinite(value) || value < 0 || value > most || (value == 0 && !may_be_zero(name)))
+      throw LaunchError(format("timing: constant '%s' must be %s and at most %g, got %g", name.c_str(),
+                               may_be_zero(name) ? "0 or more" : "more than 0", most, value));
     if (name.size() > 5 && name.compare(name.size() - 5, 5, "_rate") == 0 && value > 1)
       throw LaunchError(format("timing: constant '%s' is a fraction, got %g", name.c_str(), value));
     *place = value;

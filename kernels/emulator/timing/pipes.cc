@@ -10,8 +10,7 @@ uint64_t rounded(double cycles) { return static_cast<uint64_t>(std::llround(std:
 
 }  // namespace
 
-// ---- LDS
-// ----------------------------------------------------------------------------------------------------------
+// ---- LDS -------------------------------------------------------------------------------------------------
 
 LdsPipe::LdsPipe(const Constants& constants) : constants_(constants) {
   const auto places = static_cast<size_t>(std::clamp(constants.lds_queue, 1.0, 1024.0));
@@ -52,8 +51,7 @@ uint64_t LdsPipe::write_later(uint64_t arrival, uint32_t bytes) {
   return arrival + cycles;
 }
 
-// ---- vector and scalar memory
-// ---------------------------------------------------------------------------------------
+// ---- vector and scalar memory ----------------------------------------------------------------------------
 
 MemoryWork memory_work(const Access& access) {
   // Distinct sectors: few lanes differ from their neighbour's, so a short list and the last hit are enough.

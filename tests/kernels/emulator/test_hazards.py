@@ -313,8 +313,8 @@ def test_each_instruction_is_one_wait_state_and_s_nop_n_is_n_plus_one() -> None:
     assert [(f.rule, f.missing) for f in short] == [("H4", 1)]
 
 
-def test_waiting_for_the_matrix_pipe_turns_an_error_into_a_warning() -> None:
-    # The second instruction cannot enter the pipe before 8 states have passed.
+def test_waiting_for_the_matrix_pipe_does_not_count() -> None:
+    # The second instruction cannot enter the pipe before 8 states have passed; it is one wait state all the same.
     other = "v_mfma_f32_32x32x16_bf16 v[100:115], v[60:63], v[64:67], v[100:115]"
     behind, alone, h6 = findings_of(
         [
@@ -323,9 +323,19 @@ def test_waiting_for_the_matrix_pipe_turns_an_error_into_a_warning() -> None:
             f"{BF16_8}\nv_mov_b32 v60, 0\n{other}",
         ]
     )
-    assert [(f.rule, f.severity, f.missing) for f in behind] == [("H4", "warning", 7)]
+    assert [(f.rule, f.severity, f.missing) for f in behind] == [("H4", "error", 7)]
     assert [(f.rule, f.severity, f.missing) for f in alone] == [("H4", "error", 7)]
-    assert [(f.rule, f.severity, f.missing) for f in h6] == [("H6", "warning", 2)]
+    assert [(f.rule, f.severity, f.missing) for f in h6] == [("H6", "error", 2)]
+
+
+def test_a_result_that_was_written_again_is_not_waited_for() -> None:
+    first, second, third = (
+        f"v_mfma_f32_16x16x32_bf16 {d}, v[60:63], v[68:71], {c}"
+        for d, c in (("v[0:3]", "v[0:3]"), ("v[2:5]", "v[0:3]"), ("v[2:5]", "v[2:5]"))
+    )
+    replaced, missing = findings_of([f"{first}\n{second}\n{third}", f"{first}\n{third}"])
+    assert not replaced
+    assert [(f.rule, f.severity, f.missing) for f in missing] == [("H2", "error", 6)]
 
 
 def test_another_pass_count_on_the_same_registers_warns() -> None:

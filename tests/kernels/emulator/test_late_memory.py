@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.kernels.emulator.wave_kernel import run_kernel
-
+from kernels.emulator.wave_kernel import run_kernel
 from zyfa_ort.kernels.emulator import Finding, Result
 from zyfa_ort.kernels.errors import EmulationError
 
@@ -82,11 +81,13 @@ CASES = {
     "two LDS reads and a scalar load": (DS + DS2 + SM + "  s_waitcnt lgkmcnt(1)\n  v_mov_b32 v20, v12", None),
     "clock": ("  s_memtime s[20:21]\n  s_mov_b32 s22, s20", "G17"),
     "flat to memory": (
-        "  v_mov_b32 v5, s5\n  v_add_u32 v4, s4, v1\n  flat_load_dword v10, v[4:5]\n  s_waitcnt vmcnt(0)\n  v_mov_b32 v20, v10",
+        "  v_mov_b32 v5, s5\n  v_add_u32 v4, s4, v1\n  flat_load_dword v10, v[4:5]\n"
+        "  s_waitcnt vmcnt(0)\n  v_mov_b32 v20, v10",
         None,
     ),
     "flat to LDS needs both counters": (
-        "  v_mov_b32 v5, 0x10000\n  v_mov_b32 v4, v1\n  flat_load_dword v10, v[4:5]\n  s_waitcnt lgkmcnt(0)\n  v_mov_b32 v20, v10",
+        "  v_mov_b32 v5, 0x10000\n  v_mov_b32 v4, v1\n  flat_load_dword v10, v[4:5]\n"
+        "  s_waitcnt lgkmcnt(0)\n  v_mov_b32 v20, v10",
         "G17",
     ),
     "flat to LDS with both": (
@@ -106,6 +107,18 @@ CASES = {
     "written in some lanes": ("  s_mov_b64 exec, 1\n  v_mov_b32 v30, 0\n  s_mov_b64 exec, 3\n  v_mov_b32 v20, v30\n"
                               "  s_mov_b64 exec, -1", "undefined_register"),
     "read where written": ("  s_mov_b64 exec, 1\n  v_mov_b32 v30, 0\n  v_mov_b32 v20, v30\n  s_mov_b64 exec, -1", None),
+    "a lane that was written": ("  v_writelane_b32 v30, s4, 3\n  s_mov_b64 exec, 12\n  v_readlane_b32 s20, v30, 3\n"
+                                "  s_mov_b64 exec, -1", None),
+    "another lane than was written": ("  v_writelane_b32 v30, s4, 3\n  s_nop 0\n  v_readlane_b32 s20, v30, 4\n  s_mov_b32 s21, s20", "undefined_register"),
+    "copy of half a pair": ("  v_mov_b32 v30, 0\n  v_mov_b64 v[20:21], v[30:31]\n  v_mov_b32 v22, v20", None),
+    "copy of half a pair, used": ("  v_mov_b32 v30, 0\n  v_mov_b64 v[20:21], v[30:31]\n  v_mov_b32 v22, v21",
+                                  "undefined_register"),
+    "spill of nothing": ("  v_writelane_b32 v30, s30, 3", None),
+    "spill of nothing, restored": ("  v_writelane_b32 v30, s30, 3\n  s_nop 0\n  v_readlane_b32 s20, v30, 3", None),
+    "spill of nothing, restored and used": ("  s_mov_b32 s20, 0\n  v_writelane_b32 v30, s30, 3\n  s_nop 0\n"
+                                            "  v_readlane_b32 s20, v30, 3\n  s_mov_b32 s21, s20", "undefined_register"),
+    "first lane, written": ("  s_mov_b64 exec, 8\n  v_mov_b32 v30, 0\n  s_nop 3\n  s_mov_b64 exec, 24\n"
+                            "  v_readfirstlane_b32 s20, v30\n  s_mov_b64 exec, -1", None),
     "scalar never written": ("  s_mov_b32 s20, s30", "undefined_register"),
     "vcc never written": ("  s_mov_b64 s[20:21], vcc", "undefined_register"),
     "m0 written": ("  s_mov_b32 s20, m0", None),
@@ -124,9 +137,13 @@ def test_message_names_register_load_and_counter() -> None:
     assert finding.message.startswith("v10 is read while the load at +0x")
     assert finding.message.endswith("is on its way: no s_waitcnt vmcnt covers it")
     assert finding.severity == "error"
-    assert "a5 is overwritten" in only("  global_load_dword a5, v1, s[4:5]\n  v_accvgpr_write_b32 a5, 0").message
+    assert (
+        "a5 is overwritten" in only("  global_load_dword a5, v1, s[4:5]\n  v_accvgpr_write_b32 a5, 0").message
+    )
     assert only(VM.replace("v10", "v2") + "  s_nop 1\n  v_mov_b32 v20, v2").rule == "G17"
-    assert "only lgkmcnt(0) covers it" in only(SM + DS + "  s_waitcnt lgkmcnt(1)\n  s_mov_b32 s21, s20").message
+    assert (
+        "only lgkmcnt(0) covers it" in only(SM + DS + "  s_waitcnt lgkmcnt(1)\n  s_mov_b32 s21, s20").message
+    )
     assert "v30 was never written in lane 0" in only("  v_mov_b32 v20, v30").message
 
 
@@ -174,7 +191,10 @@ def test_full_counters_stall_the_issue() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("  v_mov_b32 v96, 0", "v96 is beyond the kernel's allocation of 96 vector registers .accum_offset 64"),
+        (
+            "  v_mov_b32 v96, 0",
+            "v96 is beyond the kernel's allocation of 96 vector registers .accum_offset 64",
+        ),
         ("  v_mov_b32 v20, v63\n  v_accvgpr_write_b32 a32, 0", "a32 is beyond the kernel's allocation of 96"),
         ("  global_load_dwordx4 v[94:97], v1, s[4:5]", "v96 is beyond the kernel's allocation"),
         ("  v_mov_b32 v64, 0\n  v_accvgpr_write_b32 a0, 0", "a0 and v64 are one register .accum_offset 64"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.kernels.emulator.wave_kernel import run_kernel
-
+from kernels.emulator.wave_kernel import run_kernel
 from zyfa_ort.kernels.emulator import Result
 from zyfa_ort.kernels.errors import EmulationError
 
@@ -30,17 +29,23 @@ def run(
     **settings: object,
 ) -> tuple[np.ndarray, Result]:
     """s[4:5] is `data` (changed in place), rows are in v10..., v1 is 4 * lane, results are v40... (preset)."""
-    given = np.ascontiguousarray(np.stack([r.astype(np.uint32) for r in rows]) if rows else np.zeros((1, 64), np.uint32))
+    given = np.ascontiguousarray(
+        np.stack([r.astype(np.uint32) for r in rows]) if rows else np.zeros((1, 64), np.uint32)
+    )
     out = np.zeros((outputs, 64), np.uint32)
     text = "  s_load_dwordx4 s[4:7], s[0:1], 0x0\n  s_load_dwordx2 s[8:9], s[0:1], 0x10\n"
     text += "  v_and_b32 v1, 0x3ff, v0\n  v_lshlrev_b32 v1, 2, v1\n  s_waitcnt lgkmcnt(0)\n"
-    text += "".join(f"  global_load_dword v{10 + i}, v1, s[6:7] offset:{256 * i}\n" for i in range(len(given)))
+    text += "".join(
+        f"  global_load_dword v{10 + i}, v1, s[6:7] offset:{256 * i}\n" for i in range(len(given))
+    )
     text += "".join(f"  v_mov_b32 v{40 + i}, {PRESET:#x}\n" for i in range(outputs))
     text += f"  s_waitcnt vmcnt(0)\n  s_mov_b32 exec_lo, {exec_mask & 0xFFFFFFFF:#x}\n"
     text += f"  s_mov_b32 exec_hi, {exec_mask >> 32:#x}\n{body}\n"
     text += "  s_waitcnt vmcnt(0) lgkmcnt(0)\n  s_mov_b64 exec, -1\n"
     for i in range(outputs):
-        text += f"  global_store_dword v1, v{40 + i}, s[8:9]\n  s_add_u32 s8, s8, 256\n  s_addc_u32 s9, s9, 0\n"
+        text += (
+            f"  global_store_dword v1, v{40 + i}, s[8:9]\n  s_add_u32 s8, s8, 256\n  s_addc_u32 s9, s9, 0\n"
+        )
     result = run_kernel(text, [data, given, out], report_only=report_only, **settings)  # type: ignore[arg-type]
     return out, result
 
@@ -204,7 +209,7 @@ def test_buffer_range_is_checked_per_dword() -> None:
     shifted = moved.copy()
     shifted[(records - 32) // 4 + 4 :] = 0
     np.testing.assert_array_equal(out[4:8].T.reshape(-1), shifted)
-    np.testing.assert_array_equal(out[8], np.where(LANE * 16 + 8 <= records, dwords[LANE * 4 + 1] >> 16, 0))
+    np.testing.assert_array_equal(out[8], np.where(records >= LANE * 16 + 8, dwords[LANE * 4 + 1] >> 16, 0))
     wanted = np.stack(rows[2:], 1).astype(np.uint32).reshape(-1)
     wanted[records // 4 :] = before[records // 4 :]
     np.testing.assert_array_equal(data, wanted)
@@ -213,7 +218,15 @@ def test_buffer_range_is_checked_per_dword() -> None:
 @pytest.mark.parametrize("exec_mask", [ALL, SOME])
 @pytest.mark.parametrize(
     ("op", "size"),
-    [("dword", 4), ("dwordx3", 12), ("dwordx4", 16), ("ubyte", 1), ("sbyte", 1), ("ushort", 2), ("sshort", 2)],
+    [
+        ("dword", 4),
+        ("dwordx3", 12),
+        ("dwordx4", 16),
+        ("ubyte", 1),
+        ("sbyte", 1),
+        ("ushort", 2),
+        ("sshort", 2),
+    ],
 )
 @pytest.mark.parametrize("kind", ["buffer", "global"])
 def test_loads_to_lds(kind: str, op: str, size: int, exec_mask: int) -> None:
@@ -356,7 +369,10 @@ def test_wide_and_comparing_atomics() -> None:
     body = "  global_atomic_add_f64 v11, v[12:13], s[4:5]\n"
     body += "  global_atomic_add_x2 v[40:41], v11, v[12:13], s[4:5] offset:512 sc0\n"
     body += "  global_atomic_cmpswap v42, v10, v[14:15], s[4:5] offset:1024 sc0\n"
-    body += resource(512) + "  v_mov_b32 v43, v14\n  buffer_atomic_add v43, v10, s[12:15], 0 offen offset:1280 sc0\n"
+    body += (
+        resource(512)
+        + "  v_mov_b32 v43, v14\n  buffer_atomic_add v43, v10, s[12:15], 0 offen offset:1280 sc0\n"
+    )
     out, _ = run(body, data, rows, 4)
     np.testing.assert_array_equal(data[:128].view(np.float64), x + y)
     wide = before[128:256].view(np.uint64)

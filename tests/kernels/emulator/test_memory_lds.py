@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.kernels.emulator.wave_kernel import run_lanes
-
+from kernels.emulator.wave_kernel import run_lanes
 from zyfa_ort.kernels.errors import EmulationError
 
 LDS = 2048
@@ -85,7 +84,9 @@ def test_reads_of_parts(exec_mask: np.uint64) -> None:
         "u8": lambda: gather(byte, 1)[:, 0].astype(np.uint32),
         "i8": lambda: gather(byte, 1)[:, 0].astype(np.int8).astype(np.int32).view(np.uint32),
         "u16": lambda: np.ascontiguousarray(gather(half, 2)).view(np.uint16)[:, 0].astype(np.uint32),
-        "i16": lambda: np.ascontiguousarray(gather(half, 2)).view(np.int16)[:, 0].astype(np.int32).view(np.uint32),
+        "i16": lambda: (
+            np.ascontiguousarray(gather(half, 2)).view(np.int16)[:, 0].astype(np.int32).view(np.uint32)
+        ),
     }
     body, wanted = "", []
     for name, value in names.items():
@@ -236,7 +237,9 @@ WORDS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 def float_rows() -> tuple[np.ndarray, np.ndarray]:
     """Pairs of dwords that are ordinary, special and denormal floats; no NaN pairs with open payloads."""
-    special = np.array([0, 0x80000000, 1, 0x007FFFFF, 0x7F800000, 0x3F800000, 0xBF800001, 0x7F7FFFFF], np.uint32)
+    special = np.array(
+        [0, 0x80000000, 1, 0x007FFFFF, 0x7F800000, 0x3F800000, 0xBF800001, 0x7F7FFFFF], np.uint32
+    )
     a = np.concatenate([np.repeat(special, 8)])
     b = np.tile(special, 8).copy()
     return a, b
@@ -245,7 +248,9 @@ def float_rows() -> tuple[np.ndarray, np.ndarray]:
 def is_nan(bits: np.ndarray, name: str) -> np.ndarray:
     if "f32" in name:
         return np.isnan(f32(bits))
-    return np.isnan(bits.view(np.float16)).reshape(-1, 2).any(1) if "f16" in name else np.zeros(len(bits), bool)
+    return (
+        np.isnan(bits.view(np.float16)).reshape(-1, 2).any(1) if "f16" in name else np.zeros(len(bits), bool)
+    )
 
 
 @pytest.mark.parametrize("group", [list(WORDS)[:9], list(WORDS)[9:]], ids=["integer", "bits and floats"])
@@ -274,9 +279,13 @@ def test_atomics_with_two_operands_and_without_return() -> None:
     d[1::4] &= 0x7FFFFFFF
     body = ""
     for i, name in enumerate(["cmpst", "mskor", "wrap"]):
-        body += f"  ds_write_b32 v1, v14\n  ds_{name}_rtn_b32 v40, v1, v15, v16\n  ds_read_b32 v{41 + i}, v1\n"
+        body += (
+            f"  ds_write_b32 v1, v14\n  ds_{name}_rtn_b32 v40, v1, v15, v16\n  ds_read_b32 v{41 + i}, v1\n"
+        )
     body += "  ds_write_b32 v1, v14\n  ds_add_u32 v1, v15\n  ds_pk_add_bf16 v1, v16\n  ds_read_b32 v44, v1\n"
-    body += "  s_waitcnt lgkmcnt(0)\n  ds_write_b32 v1, v17\n  ds_pk_add_bf16 v1, v18\n  ds_read_b32 v45, v1\n"
+    body += (
+        "  s_waitcnt lgkmcnt(0)\n  ds_write_b32 v1, v17\n  ds_pk_add_bf16 v1, v18\n  ds_read_b32 v45, v1\n"
+    )
     a, b = (RNG.normal(0, 8, 128).astype(np.float32) for _ in range(2))
     bf = [(x.view(np.uint32) >> 16).astype(np.uint16) for x in (a, b)]
     out = kernel(body, [m, d, e, bf[0].view(np.uint32), bf[1].view(np.uint32)], 6)
@@ -304,7 +313,9 @@ def test_wide_atomics() -> None:
         a, b = ("v[18:19]", "v[20:21]") if "f64" in name else ("v[14:15]", "v[16:17]")
         body += f"  ds_write_b64 v3, {a}\n  ds_{name} v[{40 + 4 * i}:{41 + 4 * i}], v3, {b}\n"
         body += f"  ds_read_b64 v[{42 + 4 * i}:{43 + 4 * i}], v3\n"
-    rows = [r for w in (m, d, x.view(np.uint64), y.view(np.uint64)) for r in w.view(np.uint32).reshape(64, 2).T]
+    rows = [
+        r for w in (m, d, x.view(np.uint64), y.view(np.uint64)) for r in w.view(np.uint32).reshape(64, 2).T
+    ]
     out = kernel(body, rows, 24)
     for i, (name, wanted) in enumerate(wide.items()):
         before = x.view(np.uint64) if "f64" in name else m
@@ -322,10 +333,16 @@ def test_atomic_lanes_take_turns() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("  v_mov_b32 v3, 2045\n  ds_read_b32 v40, v3", "LDS access of 4 bytes at 0x7fd in lane 0; the workgroup has 2048"),
+        (
+            "  v_mov_b32 v3, 2045\n  ds_read_b32 v40, v3",
+            "LDS access of 4 bytes at 0x7fd in lane 0; the workgroup has 2048",
+        ),
         ("  ds_write_b32 v1, v14 offset:0xfff0", "LDS access of 4 bytes at 0xfff0 in lane 0"),
         ("  s_mov_b32 exec_lo, 0\n  ds_read_b64_tr_b8 v[40:41], v1", "need all 64 lanes"),
-        ("  v_mov_b32 v3, 4\n  ds_read_b64 v[40:41], v3", "misaligned.*address 0x4 of lane 0 is no multiple of 8"),
+        (
+            "  v_mov_b32 v3, 4\n  ds_read_b64 v[40:41], v3",
+            "misaligned.*address 0x4 of lane 0 is no multiple of 8",
+        ),
         ("  v_mov_b32 v3, 8\n  ds_read_b128 v[40:43], v3", "misaligned.*no multiple of 16"),
         ("  v_mov_b32 v3, 8\n  ds_write_b96 v3, v[10:12]", "misaligned.*no multiple of 16"),
         ("  v_mov_b32 v3, 2\n  ds_add_u32 v3, v3", "misaligned.*no multiple of 4"),

@@ -432,6 +432,7 @@ def test_findings_and_errors_are_those_of_a_functional_launch() -> None:
         ({"l2_hit_rate": 1.5}, "'l2_hit_rate' is a fraction, got 1.5"),
         ({"l2_latency": -1}, "'l2_latency' must be 0 or more"),
         ({"l2_latency": float("nan")}, "'l2_latency'"),
+        ({"xcds": 1e6}, "'xcds' must be more than 0 and at most 4096"),
     ],
 )
 def test_constants_that_make_no_sense(changed: dict[str, float], message: str) -> None:

@@ -193,7 +193,9 @@ def test_modifiers_clamp_and_omod():
 """
     )
     got = run_lanes(body, [a], 8).view(np.float32)
-    f = np.where(np.abs(np.resize(x, 64)) < 1e-38, np.float32(0) * np.resize(x, 64), np.resize(x, 64))
+    f = np.where(
+        np.abs(np.resize(x, 64)) < 1e-38, np.copysign(np.float32(0), np.resize(x, 64)), np.resize(x, 64)
+    )
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(got[0], -f + np.abs(f))
         clamped = np.where(np.isnan(f), 0, np.clip(f, 0, 1)) + np.float32(0)

@@ -36,7 +36,7 @@ KERNARG_BYTES = 512
 
 def kernel_arguments(kernel: ShippedKernel, query, key, value, output, lse, scale, addresses) -> bytes:
     """The packed argument struct: one field per 16 bytes, strides in bytes."""
-    batch, queries, heads, _ = query.shape
+    queries, heads = query.shape[1:3]
     keys, kv_heads = key.shape[1:3]
     tuning = 3 if kernel.causal and (heads % 8 or queries > 16384) else 5
     fields = {

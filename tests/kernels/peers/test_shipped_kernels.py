@@ -9,6 +9,9 @@ from kernels.peers import aiter_attention as shipped
 
 pytestmark = pytest.mark.peers
 
+# Where AMD's kernels go below the stricter source of a rule (docs/emulator.md).
+WARNINGS = {"G4", "G6", "G12", "lds_dma_overwrite"}
+
 
 def inputs(kind: str, batch: int, length: int, heads: int, kv_heads: int, head_dim: int):
     """Gaussian rows; "outlier" adds four channels 20 times as large, a key that draws every row, and a flat stretch."""
@@ -31,7 +34,7 @@ def check(folder, kernel, kind, batch, length, heads, kv_heads):
     scale = kernel.head_dim**-0.5
     output, lse, result = shipped.run(folder, kernel, query, key, value, scale)
     expected, expected_lse = shipped.reference(query, key, value, scale, kernel.causal)
-    assert not result.errors
+    assert {f.rule for f in result.warnings} <= WARNINGS
     got = output.astype(np.float64)
     # bf16 probabilities and output: 2^-9 each, as relative L2 of whole rows; bounds as for our own BF16 kernels.
     assert np.linalg.norm(got - expected) / np.linalg.norm(expected) < 6e-3
@@ -50,3 +53,17 @@ KERNELS = [
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_small_problems_match_float64(aiter_objects, kernel, kind):
     check(aiter_objects, kernel, kind, 1, 384, 2, 1)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_length_between_tiles_and_grouped_heads_match_float64(aiter_objects, kernel):
+    check(aiter_objects, kernel, "outlier", 2, 1000, 4, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("heads", [(4, 4), (4, 1), (8, 2)], ids=["mha", "mqa", "gqa"])
+@pytest.mark.parametrize("length", [256, 384, 1000, 2048])
+@pytest.mark.parametrize("kind", ["random", "outlier"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_all_lengths_and_head_counts_match_float64(aiter_objects, kernel, kind, length, heads):
+    check(aiter_objects, kernel, kind, 1, length, *heads)
