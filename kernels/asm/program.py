@@ -23,8 +23,8 @@ from zyfa_ort.kernels.asm.registers import Register
 
 Unit = tuple[str, int]
 SCC: Unit = ("scc", 0)
-LITERAL_FREE = ("v_fma_f32", "v_pk", "v_max3", "v_or3", "v_bfi", "v_maximum3", "v_med3", "v_lshl_", "v_and_or", "v_bfe", "v_mul_lo",
-                "v_mad", "v_cvt_pk", "v_mfma")  # fmt: skip
+LITERAL_FREE = ("v_fma_f32", "v_pk", "v_max3", "v_or3", "v_bfi", "v_maximum3", "v_med3", "v_lshl_", "v_and_or",
+                "v_bfe", "v_mul_lo", "v_mad", "v_cvt_pk", "v_mfma")  # fmt: skip
 
 
 @dataclass

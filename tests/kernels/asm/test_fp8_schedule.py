@@ -12,7 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from zyfa_ort.kernels import code_objects
 from zyfa_ort.kernels.asm.__main__ import main
+from zyfa_ort.kernels.asm.assemble import assemble
 from zyfa_ort.kernels.asm.fp8_config import PREFETCH, STAGES, Fp8Config, by_name, shipped
 from zyfa_ort.kernels.asm.fp8_matrix import spread
 from zyfa_ort.kernels.asm.fp8_prefill import build, generate
@@ -114,3 +116,10 @@ def test_the_module_runs() -> None:
 
 def test_the_same_configuration_gives_the_same_text() -> None:
     assert generate(D192) == generate(Fp8Config(head_dim=192))
+
+
+@pytest.mark.parametrize("config", shipped(), ids=lambda c: c.name)
+def test_the_shipped_code_object_is_this_kernel(config: Fp8Config) -> None:
+    if config.name not in code_objects.names():
+        pytest.skip("code objects are built with the package (pip install .)")
+    assert code_objects.load(config.name) == assemble(generate(config), config.name)
