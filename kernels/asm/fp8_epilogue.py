@@ -31,7 +31,7 @@ def _sinks(p: Program, r: Roles, sinks: Register, total: Register) -> None:
     t = r.temporary
     p.s_cmp_eq_u64(sinks, 0)
     p.s_cbranch_scc1("no_sinks")
-    p.s_lshl_b32(r.scratch[0], r.workgroup[1], 2)
+    p.s_lshl_b32(r.scratch[0], r.head, 2)
     p.s_add_u32(sinks[0], sinks[0], r.scratch[0])
     p.s_addc_u32(sinks[1], sinks[1], 0)
     p.s_load_dword(r.scratch[1], sinks, 0)
@@ -63,8 +63,8 @@ def _normalise(p: Program, r: Roles, total: Register) -> None:
 def _store(p: Program, r: Roles, config: Fp8Config, given: Arguments) -> None:
     """Lane holds dims 32 block + 8a + 4 (lane/32) + c of row lane mod 32; it stores 16 bytes at a time."""
     pointer, row_bytes, size = given["output"], given["o_row"], BYTES[config.output]
-    add_product(p, r, pointer, given["o_batch"], r.workgroup[2])
-    add_product(p, r, pointer, given["o_head"], r.workgroup[1])
+    add_product(p, r, pointer, given["o_batch"], r.batch)
+    add_product(p, r, pointer, given["o_head"], r.head)
     add_rows(p, r, pointer, row_bytes)
     set_resource(p, r, pointer, given["o_queries"], row_bytes, VALUE_DIM * size)
     if config.output == "f16":
@@ -96,8 +96,8 @@ def _log_sum_exp(p: Program, r: Roles, given: Arguments, total: Register) -> Non
     pointer, row = given["lse"], r.scratch[2]
     p.s_cmp_eq_u64(pointer, 0)
     p.s_cbranch_scc1("no_lse")
-    add_product(p, r, pointer, given["lse_batch"], r.workgroup[2])
-    add_product(p, r, pointer, given["lse_head"], r.workgroup[1])
+    add_product(p, r, pointer, given["lse_batch"], r.batch)
+    add_product(p, r, pointer, given["lse_head"], r.head)
     p.s_mov_b32(row, 4)
     add_rows(p, r, pointer, row)
     set_resource(p, r, pointer, given["o_queries"], 4, 4)

@@ -46,7 +46,7 @@ def build(config: Fp8Config) -> Kernel:
     defined = {
         *r.item.units(),
         *r.kernarg.units(),
-        *(u for w in r.workgroup for u in w.units()),
+        *(unit for axis in (r.head, r.block, r.batch) for unit in axis.units()),
         *EXEC.units(),
         *_behind_flags(r),
     }

@@ -17,16 +17,16 @@ fp8_prefill_d128_none_f32:
   s_waitcnt lgkmcnt(0)
   s_sub_u32 s37, s87, 1
   s_lshr_b32 s37, s37, 8
-  s_sub_u32 s37, s37, s2
+  s_sub_u32 s37, s37, s3
   s_cmp_eq_u32 s90, 0
-  s_cselect_b32 s2, s2, s37
+  s_cselect_b32 s3, s3, s37
   s_lshl_b32 s30, s5, 10
-  s_lshl_b32 s11, s2, 8
+  s_lshl_b32 s11, s3, 8
   s_lshl_b32 s37, s5, 5
   s_add_u32 s11, s11, s37
-  s_mul_hi_u32 s43, s3, s89
+  s_mul_hi_u32 s43, s2, s89
   s_cmp_eq_u32 s89, 0
-  s_cselect_b32 s43, s3, s43
+  s_cselect_b32 s43, s2, s43
   s_mov_b64 s[50:51], 0
   s_cmp_eq_u64 s[64:65], 0
   s_cbranch_scc1 no_table
@@ -36,7 +36,7 @@ fp8_prefill_d128_none_f32:
   s_load_dwordx2 s[50:51], s[44:45], 0
 no_table:
   s_mul_i32 s37, s81, s4
-  s_mul_i32 s38, s82, s3
+  s_mul_i32 s38, s82, s2
   s_add_u32 s37, s37, s38
   s_lshl_b32 s37, s37, 2
   s_add_u32 s44, s58, s37
@@ -111,7 +111,7 @@ no_table:
   s_cselect_b32 s50, 0, s50
   s_cselect_b32 s51, s35, s51
   s_sub_i32 s37, s51, 1
-  s_lshl_b32 s38, s2, 8
+  s_lshl_b32 s38, s3, 8
   s_sub_i32 s41, s87, 1
   s_add_i32 s39, s38, 255
   s_min_i32 s39, s39, s41
@@ -260,11 +260,11 @@ no_table:
   s_addc_u32 s53, s53, s38
   s_mul_i32 s37, s67, s4
   s_add_u32 s53, s53, s37
-  s_mul_i32 s37, s68, s3
-  s_mul_hi_u32 s38, s68, s3
+  s_mul_i32 s37, s68, s2
+  s_mul_hi_u32 s38, s68, s2
   s_add_u32 s52, s52, s37
   s_addc_u32 s53, s53, s38
-  s_mul_i32 s37, s69, s3
+  s_mul_i32 s37, s69, s2
   s_add_u32 s53, s53, s37
   s_mov_b32 s44, s78
   s_mov_b32 s45, 0
@@ -726,7 +726,7 @@ write_rows:
   s_waitcnt lgkmcnt(0)
   s_cmp_eq_u64 s[68:69], 0
   s_cbranch_scc1 no_sinks
-  s_lshl_b32 s37, s3, 2
+  s_lshl_b32 s37, s2, 2
   s_add_u32 s68, s68, s37
   s_addc_u32 s69, s69, 0
   s_load_dword s38, s[68:69], 0
@@ -881,11 +881,11 @@ no_sinks:
   s_addc_u32 s65, s65, s38
   s_mul_i32 s37, s71, s4
   s_add_u32 s65, s65, s37
-  s_mul_i32 s37, s72, s3
-  s_mul_hi_u32 s38, s72, s3
+  s_mul_i32 s37, s72, s2
+  s_mul_hi_u32 s38, s72, s2
   s_add_u32 s64, s64, s37
   s_addc_u32 s65, s65, s38
-  s_mul_i32 s37, s73, s3
+  s_mul_i32 s37, s73, s2
   s_add_u32 s65, s65, s37
   s_mov_b32 s44, s78
   s_mov_b32 s45, 0
@@ -932,11 +932,11 @@ no_sinks:
   s_addc_u32 s67, s67, s38
   s_mul_i32 s37, s75, s4
   s_add_u32 s67, s67, s37
-  s_mul_i32 s37, s76, s3
-  s_mul_hi_u32 s38, s76, s3
+  s_mul_i32 s37, s76, s2
+  s_mul_hi_u32 s38, s76, s2
   s_add_u32 s66, s66, s37
   s_addc_u32 s67, s67, s38
-  s_mul_i32 s37, s77, s3
+  s_mul_i32 s37, s77, s2
   s_add_u32 s67, s67, s37
   s_mov_b32 s39, 4
   s_mov_b32 s44, s39
