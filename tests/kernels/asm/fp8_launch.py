@@ -117,7 +117,9 @@ def run(
     return made.output, made.lse, result
 
 
-def timed(config: Fp8Config, length: int, heads: int = 1, spread: float = 1.0, **settings: Any) -> timing.Timing:
+def timed(
+    config: Fp8Config, length: int, heads: int = 1, spread: float = 1.0, **settings: Any
+) -> timing.Timing:
     """Modelled time of causal self-attention over `length` Gaussian rows; `spread` is the deviation of the logits in nats."""
     rng = np.random.default_rng(0)
     dims = (config.head_dim, config.head_dim, VALUE_DIM)
