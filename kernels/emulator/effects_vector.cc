@@ -177,6 +177,44 @@ Role role_of_source(const Instruction& instruction, int index) {
   return Role::source;
 }
 
+// The registers of a pair of f32 that op_sel and op_sel_hi choose: bit 0 the low one, bit 1 the high one.
+unsigned selected_singles(const Instruction& instruction, int index) {
+  const unsigned low = instruction.op_sel >> index & 1, high = instruction.op_sel_hi >> index & 1;
+  switch (instruction.op) {
+    case Op::v_pk_fma_f32:
+    case Op::v_pk_mul_f32:
+    case Op::v_pk_add_f32:
+      return 1u << low | 1u << high;
+    case Op::v_pk_mov_b32:
+      return 1u << low;
+    default:
+      return 3;
+  }
+}
+
+void read_source(const Instruction& instruction, int index, Effects& effects) {
+  const Operand& source = instruction.src[index];
+  const Role role = role_of_source(instruction, index);
+  // clang leaves the upper half of the addend undefined where it needs 32 bits of the sum only.
+  const bool wide_addend =
+      index == 2 && (instruction.op == Op::v_mad_u64_u32 || instruction.op == Op::v_mad_i64_i32);
+  const unsigned selected = selected_singles(instruction, index);
+  if (source.dwords != 2 || !(source.is_vgpr() || source.is_sgpr()) || (selected == 3 && !wide_addend)) {
+    read(effects, source, role);
+    return;
+  }
+  for (unsigned at = 0; at < 2; ++at) {
+    Operand single = source;
+    single.reg = static_cast<uint16_t>(source.reg + at);
+    single.dwords = 1;
+    if (wide_addend)
+      read(effects, single, at == 1 ? Role::passed_on : role);
+    else
+      read(effects, single, selected >> at & 1 ? role : Role::unselected);
+  }
+  if (wide_addend) effects.traits |= kPassesOn;
+}
+
 }  // namespace
 
 void vector_effects(const Instruction& instruction, Effects& effects) {
@@ -186,7 +224,7 @@ void vector_effects(const Instruction& instruction, Effects& effects) {
   const bool merges = keeps_part_of_destination(instruction);
   for (int i = 0; i < 3; ++i) {
     const bool old_value = op == Op::v_writelane_b32 && i == 2;
-    if (!old_value) read(effects, instruction.src[i], role_of_source(instruction, i));
+    if (!old_value) read_source(instruction, i, effects);
   }
   if (merges) read(effects, instruction.dst, Role::merge);
   read(effects, instruction.mask, Role::mask);
@@ -196,7 +234,7 @@ void vector_effects(const Instruction& instruction, Effects& effects) {
   }
   write(effects, instruction.dst, merges ? Role::partial_result : Role::result);
   if (instruction.sdst) write(effects, instruction.sdst, Role::result);
-  effects.traits = static_cast<uint16_t>(op_traits(instruction) | placement_traits(instruction));
+  effects.traits |= static_cast<uint16_t>(op_traits(instruction) | placement_traits(instruction));
   if (instruction.encoding == Encoding::dpp) effects.traits |= kDpp;
   if ((effects.traits & kCmpx) && !effects.writes_exec) {
     effects.sgpr_writes.add(kExec, 2, Role::result);

@@ -80,6 +80,28 @@ bool settled(const Wave& wave, unsigned reg) {
   return wave.vgpr_defined[reg] == ~uint64_t{0} && wave.counters.vgpr_pending(reg) == 0;
 }
 
+bool may_be_undefined(const Use& use) { return use.role == Role::unselected || use.role == Role::passed_on; }
+
+// The lanes of a passed_on source that hold something.
+uint64_t lanes_passed_on(const Wave& wave, const Effects& effects) {
+  for (const Use& use : effects.vgpr_reads)
+    if (use.role == Role::passed_on) return wave.vgpr_defined[use.first];
+  for (const Use& use : effects.sgpr_reads)
+    if (use.role == Role::passed_on) return wave.sgpr_defined[use.first] ? ~uint64_t{0} : 0;
+  return ~uint64_t{0};
+}
+
+// v_readlane, v_writelane, v_readfirstlane touch one lane.
+uint64_t accessed_lane(const Wave& wave, const Instruction& instruction) {
+  if (instruction.op == Op::v_readfirstlane_b32) {
+    const uint64_t exec = wave.exec();
+    return exec == 0 ? 1 : exec & (0 - exec);
+  }
+  const Operand& select = instruction.src[1];
+  const uint64_t lane = select.is_sgpr() ? wave.sgpr[select.reg] : select.value;
+  return uint64_t{1} << (lane & 63);
+}
+
 __attribute__((noinline)) void look_at_vgprs(Wave& wave, const Instruction& instruction,
                                              const Effects& effects, const Use& use, uint64_t suspects,
                                              uint64_t lanes, bool write) {
@@ -90,11 +112,11 @@ __attribute__((noinline)) void look_at_vgprs(Wave& wave, const Instruction& inst
       continue;
     }
     check_allocated(wave, reg);
-    const bool kept = use.role == Role::merge;
+    const bool kept = use.role == Role::merge;  // the kept part of a partial write may be garbage
     if ((wave.counters.vgpr_pending(reg) & lanes) != 0 &&
         !((write || kept) && follows_in_order(wave, reg, effects)))
       report_late(wave, instruction, reg, write ? "overwritten" : "read");
-    if (write || kept) continue;  // the kept part of a partial write may be garbage
+    if (write || kept || may_be_undefined(use)) continue;
     if (const uint64_t missing = lanes & ~wave.vgpr_defined[reg])
       wave.report(
           Rule::undefined_register, instruction,
@@ -115,7 +137,7 @@ __attribute__((noinline)) void look_at_sgprs(Wave& wave, const Instruction& inst
     } else if (wave.sgpr_defined[reg]) {
       wave.sgpr_look[reg >> 6] &= ~(uint64_t{1} << (reg & 63));
     }
-    if (!write && !wave.sgpr_defined[reg])
+    if (!write && !wave.sgpr_defined[reg] && !may_be_undefined(use))
       wave.report(Rule::undefined_register, instruction,
                   format("%s was never written", sgpr_name(reg).c_str()));
   }
@@ -123,8 +145,12 @@ __attribute__((noinline)) void look_at_sgprs(Wave& wave, const Instruction& inst
 
 }  // namespace
 
-void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
-  const uint64_t lanes = effects.all_lanes ? ~uint64_t{0} : wave.exec();
+uint64_t touched_lanes(const Wave& wave, const Instruction& instruction, const Effects& effects) {
+  if (effects.traits & kLaneAccess) return accessed_lane(wave, instruction);
+  return effects.all_lanes ? ~uint64_t{0} : wave.exec();
+}
+
+void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects, uint64_t lanes) {
   for (const Use& use : effects.vgpr_reads)
     if (const uint64_t suspects = range(wave.vgpr_look, use.first, use.count))
       look_at_vgprs(wave, instruction, effects, use, suspects, lanes, false);
@@ -140,6 +166,17 @@ void check_registers(Wave& wave, const Instruction& instruction, const Effects& 
 }
 
 void mark_written(Wave& wave, const Effects& effects, uint64_t lanes) {
+  if (effects.traits & kPassesOn) {
+    const Use& result = effects.vgpr_writes.items[0];
+    const unsigned last = result.first + result.count - 1u;
+    const uint64_t holes = lanes & ~lanes_passed_on(wave, effects);
+    for (unsigned reg = result.first; reg < last; ++reg) wave.vgpr_defined[reg] |= lanes;
+    wave.vgpr_defined[last] = (wave.vgpr_defined[last] | lanes) & ~holes;
+    if (holes != 0) wave.vgpr_look[last >> 6] |= uint64_t{1} << (last & 63);
+    for (const Use& use : effects.sgpr_writes)
+      for (unsigned reg = use.first; reg < unsigned{use.first} + use.count; ++reg) wave.sgpr_defined[reg] = 1;
+    return;
+  }
   for (const Use& use : effects.vgpr_writes)
     for (unsigned reg = use.first; reg < unsigned{use.first} + use.count; ++reg)
       wave.vgpr_defined[reg] |= lanes;
