@@ -54,7 +54,8 @@ FLOAT_VECTOR_OPS = {
 }
 # No zero: clang 22 makes ceil(-x) of ceil(0 - x).
 LITERALS = ("1.0f", "-1.0f", "0.5f", "2.0f", "4.0f", "0.1f", "65504.0f", "3e-5f", "1e30f", "-7.5f")
-WORDS_IN, WORDS_OUT = 16, 24
+# Of the words that a work-item writes the first are results, the others memory it works in.
+WORDS_IN, WORDS_OUT, RESULTS = 16, 32, 23
 SHARED = 64  # words that atomics of all work-items meet in
 EDGES = {
     "f16": (
@@ -354,8 +355,10 @@ class Program:
                 self._block(1)
                 self.lines.append("}" if self.random.random() < 0.2 else "} break;")
             self.lines.append("default: break; }")
-        elif chance < 0.87:
+        elif chance < 0.84:
             self._array()
+        elif chance < 0.87 and not self.in_function:
+            self._pointer()
         elif chance < 0.91:
             self._table()
         elif chance < 0.94 and not self.in_function:
@@ -392,6 +395,32 @@ class Program:
             )
         self.lines.append("}")
 
+    def _pointer(self) -> None:
+        """A pointer that may lead to private memory, LDS or global memory, followed here or in a function."""
+        kind = self.pick([one for one in self.types if one != "u8x4"])
+        private, lds, to, poke = self._new(), self._new(), self._new(), f"{self.name}_p{self.count}"
+        count = 2
+        if self.random.random() < 0.5:
+            self.before.append(
+                f"CALLED {kind} {poke}({kind}* p, {kind} v, u32 at) "
+                f"{{ {kind} old = p[at]; p[at] = v; return at > 0 ? old : p[{count - 1}]; }}"
+            )
+            touch = f"{poke}({to}, {self._value(kind, 2)}, u32({self._value('u32', 1)}) % {count})"
+        else:
+            at = f"u32({self._value('u32', 1)}) % {count}"
+            touch = f"({to}[{at}] = {self._value(kind, 2)}, {to}[u32({self._value('u32', 1)}) % {count}])"
+        self.lines += [
+            "{",
+            f"{kind} {private}[{count}] = {{{self._values(kind, 1, count)}}};",
+            f"LDS({kind}, {lds}, {count});",
+            *(f"{lds}[{i}] = {self._value(kind, 1)};" for i in range(count)),
+            f"{kind}* {to} = {self._condition(1)} ? {private} : ({kind}*){lds};",
+            f"if ({self._condition(1)}) {to} = ({kind}*)(out + {RESULTS + 1});",
+            f"{self.pick(self.pool[kind])} = {touch};",
+            f"{self.pick(self.pool[kind])} = {to}[{count - 1}];",
+            "}",
+        ]
+
     def _table(self) -> None:
         kind = self.pick([one for one in self.types if one in INTEGERS or one in ("f32", "f64")])
         size, name = self.pick((3, 5, 8, 16, 40)), f"{self.name}_t{self.count}"
@@ -409,7 +438,7 @@ class Program:
             self.lines.append(f"{self.pick(self.pool[kind])} = *((const {kind}*)({base}) + {aligned});")
         else:
             name = self._new()
-            self.lines.append(f"volatile {kind}* {name} = (volatile {kind}*)(out + {WORDS_OUT - 1});")
+            self.lines.append(f"volatile {kind}* {name} = (volatile {kind}*)(out + {RESULTS});")
             self.lines.append(f"*{name} = {self._value(kind, 2)}; {self.pick(self.pool[kind])} = *{name};")
 
     def _atomic(self) -> None:
@@ -449,8 +478,8 @@ class Program:
                     values += [f"bits_of<{VECTORS[kind]}>({name}[{i}])" for i in range(int(kind[-1]))]
                 else:
                     values.append(f"bits_of<{kind}>({name})")
-        for i in range(WORDS_OUT - 1):
-            mine = values[i :: WORDS_OUT - 1]
+        for i in range(RESULTS):
+            mine = values[i::RESULTS]
             if mine:
                 # No cancelling: every value of the word counts with a weight of its own.
                 total = " + ".join(f"{2 * j + 1}ull * {value}" for j, value in enumerate(mine))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from kernels.emulator.random_lanes import PRELUDE, Lanes
 from kernels.emulator.random_programs import (
+    RESULTS,
     SHARED,
     WORDS_OUT,
     Program,
@@ -39,12 +40,12 @@ def compare(seeds: range, folder, items: int = 128) -> None:
         arguments = [data, got, got_shared]
         result = launch(code, name, items // 64, 64, arguments, report_only=True, max_instructions=3_000_000)
         assert [f for f in result.findings if f.rule not in STRICTER] == [], name
-        np.testing.assert_array_equal(got, want, name)
+        np.testing.assert_array_equal(got[:, :RESULTS], want[:, :RESULTS], name)
         np.testing.assert_array_equal(got_shared, want_shared, name)
 
 
 def test_programs(tmp_path):
-    compare(range(16), tmp_path)
+    compare(range(10), tmp_path)
 
 
 def compare_lanes(seeds: range) -> None:
