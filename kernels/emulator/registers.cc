@@ -75,8 +75,8 @@ void report_late(Wave& wave, const Instruction& instruction, unsigned reg, Count
              verb, place(wave, wave.counters.vgpr_load(reg, queue)).c_str(), counter));
 }
 
-// clang copies pairs of which one half means nothing, and spills such SGPRs to lanes of a VGPR and back: no use of the
-// value, and the copy is as undefined as what it copies.
+// clang copies pairs of which one half means nothing, and spills such SGPRs to lanes of a VGPR and back: no
+// use of the value, and the copy is as undefined as what it copies.
 bool only_copies(Op op) {
   return op == Op::v_mov_b64 || op == Op::v_writelane_b32 || op == Op::v_readlane_b32;
 }
