@@ -24,7 +24,7 @@ VALUE_DIM = 128
 WAVE_BYTES = 1024  # what one LDS-DMA instruction of a wave brings
 OUTPUT_BLOCKS = VALUE_DIM // 32
 KEY_FRAGMENTS = 4  # of 32 keys and 64 dims, in registers
-PREFETCH = 4  # tiles between a fetch into LDS and its use
+PREFETCH = 3  # tiles between a fetch into LDS and its use
 STAGES = 8  # at least PREFETCH + 2: the other wave group still multiplies V of the tile before the last
 
 # Bits of the scalar `terms`: what the product phase does with the probabilities at hand.
@@ -108,3 +108,21 @@ class Fp8Config:
 
 def arguments(config: Fp8Config) -> list[KernelArgument]:
     return ARGUMENTS + TRACE_ARGUMENTS if config.trace else ARGUMENTS
+
+
+def shipped() -> list[Fp8Config]:
+    """The configurations that are built with the package."""
+    return [
+        Fp8Config(head_dim, edges, output)
+        for head_dim in (128, 192)
+        for edges in ("hilo", "none")
+        for output in ("bf16", "f16", "f32")
+    ]
+
+
+def by_name(name: str) -> Fp8Config:
+    """Raises ValueError that lists the names there are."""
+    for config in shipped():
+        if config.name == name:
+            return config
+    raise ValueError(f"config {name!r}: expected one of {', '.join(config.name for config in shipped())}")

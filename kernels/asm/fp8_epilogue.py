@@ -31,7 +31,7 @@ def _sinks(p: Program, r: Roles, sinks: Register, total: Register) -> None:
     t = r.temporary
     p.s_cmp_eq_u64(sinks, 0)
     p.s_cbranch_scc1("no_sinks")
-    p.s_lshl_b32(r.scratch[0], r.workgroup[1], 2)
+    p.s_lshl_b32(r.scratch[0], r.head, 2)
     p.s_add_u32(sinks[0], sinks[0], r.scratch[0])
     p.s_addc_u32(sinks[1], sinks[1], 0)
     p.s_load_dword(r.scratch[1], sinks, 0)
@@ -61,30 +61,34 @@ def _normalise(p: Program, r: Roles, total: Register) -> None:
 
 
 def _store(p: Program, r: Roles, config: Fp8Config, given: Arguments) -> None:
-    """Lane holds dims 32 block + 8a + 4 (lane/32) + c of row lane mod 32."""
+    """Lane holds dims 32 block + 8a + 4 (lane/32) + c of row lane mod 32; it stores 16 bytes at a time."""
     pointer, row_bytes, size = given["output"], given["o_row"], BYTES[config.output]
-    add_product(p, r, pointer, given["o_batch"], r.workgroup[2])
-    add_product(p, r, pointer, given["o_head"], r.workgroup[1])
+    add_product(p, r, pointer, given["o_batch"], r.batch)
+    add_product(p, r, pointer, given["o_head"], r.head)
     add_rows(p, r, pointer, row_bytes)
     set_resource(p, r, pointer, given["o_queries"], row_bytes, VALUE_DIM * size)
     if config.output == "f16":
         p.s_setreg_imm32_b32(FP16_OVERFLOW, 0, note="beyond 65504 is infinity")
-    address = r.temporary[2]
-    p.v_and_b32(r.temporary[0], 31, r.item)
-    p.v_mul_lo_u32(address, r.temporary[0], row_bytes)
-    p.v_lshrrev_b32(r.temporary[0], 5, r.item)
-    p.v_lshl_add_u32(address, r.temporary[0], (4 * size).bit_length() - 1, address)
+    address, half = r.temporary[2], r.temporary[0]
+    p.v_and_b32(half, 31, r.item)
+    p.v_mul_lo_u32(address, half, row_bytes)
+    p.v_lshrrev_b32(half, 5, r.item)
+    p.v_lshl_add_u32(address, half, 4, address)
     for index, block in enumerate(r.result):
-        for a in range(4):
-            at = f"offen offset:{(32 * index + 8 * a) * size}"
-            four = block[4 * a : 4 * a + 4]
-            if config.output == "f32":
-                p.buffer_store_dwordx4(four, address, r.resource, 0, modifiers=at)
-                continue
-            convert = p.v_cvt_pk_bf16_f32 if config.output == "bf16" else p.v_cvt_pk_f16_f32
-            convert(four[0], four[0], four[1])
-            convert(four[1], four[2], four[3])
-            p.buffer_store_dwordx2(four[0:2], address, r.resource, 0, modifiers=at)
+        for part in range(0, 16, 8 if size == 2 else 4):
+            store = _narrow(p, config, block[part : part + 8]) if size == 2 else block[part : part + 4]
+            dim = 32 * index + 2 * part
+            p.buffer_store_dwordx4(store, address, r.resource, 0, modifiers=f"offen offset:{dim * size}")
+
+
+def _narrow(p: Program, config: Fp8Config, eight: Register) -> Register:
+    """Dims of two a (8 apart) as 16-bit numbers, changed between the halves so that a lane has 8 dims in a row."""
+    convert = p.v_cvt_pk_bf16_f32 if config.output == "bf16" else p.v_cvt_pk_f16_f32
+    for i in range(4):
+        convert(eight[i], eight[2 * i], eight[2 * i + 1])
+    for i in range(2):
+        p.v_permlane32_swap_b32(eight[i], eight[i + 2])
+    return eight[0:4]
 
 
 def _log_sum_exp(p: Program, r: Roles, given: Arguments, total: Register) -> None:
@@ -92,8 +96,8 @@ def _log_sum_exp(p: Program, r: Roles, given: Arguments, total: Register) -> Non
     pointer, row = given["lse"], r.scratch[2]
     p.s_cmp_eq_u64(pointer, 0)
     p.s_cbranch_scc1("no_lse")
-    add_product(p, r, pointer, given["lse_batch"], r.workgroup[2])
-    add_product(p, r, pointer, given["lse_head"], r.workgroup[1])
+    add_product(p, r, pointer, given["lse_batch"], r.batch)
+    add_product(p, r, pointer, given["lse_head"], r.head)
     p.s_mov_b32(row, 4)
     add_rows(p, r, pointer, row)
     set_resource(p, r, pointer, given["o_queries"], 4, 4)

@@ -7,9 +7,17 @@ with two terms per probability or NaN among the values, take slower ones.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from zyfa_ort.kernels.asm import fp8_fetch, fp8_values
-from zyfa_ort.kernels.asm.fp8_config import HIDDEN_KEYS, KEY_FRAGMENTS, ONE_TERM, PREFETCH, TWO_TERMS, Fp8Config
+from zyfa_ort.kernels.asm.fp8_config import (
+    HIDDEN_KEYS,
+    KEY_FRAGMENTS,
+    ONE_TERM,
+    PREFETCH,
+    TWO_TERMS,
+    Fp8Config,
+)
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.fp8_schedule import Slot, product_slots
 from zyfa_ort.kernels.asm.fp8_softmax import tile_kind
@@ -42,6 +50,7 @@ def write(p: Program, r: Roles, config: Fp8Config) -> None:
 
 def _apart(p: Program, r: Roles, config: Fp8Config, slots: tuple[Slot, ...]) -> None:
     """The same for a wave that does not see the tile or has nothing to accumulate, for two terms, for hidden keys."""
+    scores, sums = _split(slots)
     p.at("product apart", "")
     p.label("apart")
     p.s_cmp_eq_u32(r.terms, 0)
@@ -51,30 +60,31 @@ def _apart(p: Program, r: Roles, config: Fp8Config, slots: tuple[Slot, ...]) -> 
     p.s_cbranch_scc1("hidden_keys")
     p.s_cmp_eq_u32(r.visible, 0)
     p.s_cbranch_scc1("accumulate")
-    _scores(p, r, slots, collect=False)
+    _products(p, r, scores)
     p.label("accumulate")
     if r.low is not None:
         p.s_and_b32(r.scratch[0], r.terms, TWO_TERMS)
         p.s_cbranch_scc0("one_term")
-        _accumulate(p, r, slots, r.low, r.low_scale)
+        _products(p, r, sums, low=True)
         p.label("one_term")
-    _accumulate(p, r, slots, r.high, r.block_scale)
-    p.label("nothing_more")
-    # The scalar work first: the last product still reads the registers of its key fragment.
-    for name, part in SCALAR_PARTS.items():
-        if name == "stages":
-            load_keys(p, r)
-        part(p, r, config)
-    p.s_branch("products_done")
+    _products(p, r, sums, scalar=_scalar_work(p, r, config, len(sums)))
+    _end_apart(p, r, config)
+
+    p.at("product apart, nothing at hand", "")
     p.label("nothing_at_hand")
     p.s_cmp_eq_u32(r.visible, 0)
-    p.s_cbranch_scc1("nothing_more")
-    _scores(p, r, slots, collect=False)
-    p.s_branch("nothing_more")
+    p.s_cbranch_scc1("nothing_to_do")
+    _products(p, r, scores, scalar=_scalar_work(p, r, config, len(scores)))
+    _end_apart(p, r, config)
+    p.label("nothing_to_do")
+    p.items += _scalar_work(p, r, config, 1)[0]
+    _end_apart(p, r, config)
+
+    p.at("product apart, hidden keys", "")
     p.label("hidden_keys")
     p.s_cmp_eq_u32(r.visible, 0)
     p.s_cbranch_scc1("hidden_keys_only")
-    _scores(p, r, slots, collect=True)
+    _products(p, r, scores, collect=True)
     p.s_branch("judge")
     p.label("hidden_keys_only")
     for dims in range(len(r.value)):
@@ -84,27 +94,60 @@ def _apart(p: Program, r: Roles, config: Fp8Config, slots: tuple[Slot, ...]) -> 
     p.s_branch("accumulate")
 
 
-def _scores(p: Program, r: Roles, slots: tuple[Slot, ...], collect: bool) -> None:
-    """All scores of the tile; `collect` looks for NaN among the values in their shadow."""
-    products = [slot for slot in slots if slot.matrix.startswith("scores")]
-    for number, slot in enumerate(products):
-        _multiply(p, r, slot.matrix, r.high, r.block_scale)
-        _load(p, r, Slot("", tuple(x for x in slot.loads if _is_late_key(x))))
-        if collect and number >= len(products) - len(r.value):
-            fp8_values.collect_nan(p, r, number - len(products) + len(r.value))
+def _split(slots: tuple[Slot, ...]) -> tuple[list[Slot], list[Slot]]:
+    """Scores with those of their fragments that come late; products with values."""
+    scores = [
+        Slot(slot.matrix, tuple(filter(_is_late_key, slot.loads)))
+        for slot in slots
+        if slot.matrix.startswith("scores")
+    ]
+    return scores, [Slot(slot.matrix) for slot in slots if not slot.matrix.startswith("scores")]
 
 
-def _accumulate(
-    p: Program, r: Roles, slots: tuple[Slot, ...], probabilities: Register, scale: Register
+def _products(
+    p: Program,
+    r: Roles,
+    slots: list[Slot],
+    low: bool = False,
+    collect: bool = False,
+    scalar: list[list[Item]] | None = None,
 ) -> None:
-    for slot in slots:
-        if not slot.matrix.startswith("scores"):
-            _multiply(p, r, slot.matrix, probabilities, scale)
+    """`collect` looks for NaN among the values in the shadow of the scores; `scalar` goes there too, slot by slot."""
+    operands = (r.low, r.low_scale) if low and r.low is not None else (r.high, r.block_scale)
+    for number, slot in enumerate(slots):
+        _multiply(p, r, slot.matrix, *operands)
+        _load(p, r, slot)
+        if collect and number >= len(slots) - len(r.value):
+            fp8_values.collect_nan(p, r, number - len(slots) + len(r.value))
+        if scalar is not None:
+            p.items += scalar[number]
+
+
+def _scalar_work(p: Program, r: Roles, config: Fp8Config, slots: int) -> list[list[Item]]:
+    """Everything but the stages, which the next keys still need."""
+
+    def write_parts() -> None:
+        for name, part in SCALAR_PARTS.items():
+            if name != "stages":
+                part(p, r, config)
+
+    return spread(p.captured(write_parts), slots)
+
+
+def _end_apart(p: Program, r: Roles, config: Fp8Config) -> None:
+    load_keys(p, r)
+    SCALAR_PARTS["stages"](p, r, config)
+    p.s_branch("products_done")
 
 
 def load_keys(p: Program, r: Roles) -> None:
-    """The fragments with which a product phase begins, of the tile at r.key_stage."""
-    _load(p, r, Slot("", tuple(f"key {i}" for i in range(KEY_FRAGMENTS))))
+    """The fragments with which a product phase begins, of the tile at r.key_stage.
+
+    The registers that the last product of the scores reads come last.
+    """
+    last = (2 * len(r.query) - 1) % KEY_FRAGMENTS
+    for i in range(last + 1, last + 1 + KEY_FRAGMENTS):
+        _load(p, r, Slot("", (f"key {i % KEY_FRAGMENTS}",)))
 
 
 def _is_late_key(load: str) -> bool:
@@ -125,7 +168,7 @@ def _shadows(p: Program, r: Roles, config: Fp8Config, slots: tuple[Slot, ...]) -
     shadows: list[list[Item]] = [[] for _ in slots]
     for name, part in SCALAR_PARTS.items():
         rows = [row for row, slot in enumerate(slots) if slot.scalar == name]
-        pieces = spread(p.captured(lambda part=part: part(p, r, config)), len(rows))  # type: ignore[misc]
+        pieces = spread(p.captured(partial(part, p, r, config)), len(rows))
         for row, piece in zip(rows, pieces, strict=True):
             for item in piece:
                 assert isinstance(item, Instruction)
@@ -164,9 +207,7 @@ def _multiply(p: Program, r: Roles, matrix: str, probabilities: Register, scale:
     if kind == "scores":
         block, step = map(int, numbers)
         fragment = r.key[(2 * step + block) % KEY_FRAGMENTS]
-        p.v_mfma_f32_32x32x64_f8f6f4(
-            r.scores[block], fragment, r.query[step], r.scores[block] if step else 0
-        )
+        p.v_mfma_f32_32x32x64_f8f6f4(r.scores[block], fragment, r.query[step], r.scores[block] if step else 0)
         return
     target, fragment = (r.row_sum, r.ones) if kind == "sum" else (
         r.result[int(numbers[0])], r.value[int(numbers[0])])  # fmt: skip
@@ -192,6 +233,4 @@ def _load_key(p: Program, r: Roles, number: int, stage: Register) -> None:
         moved = r.temporary[2 * (step % 2) + half]
         if block == 0:  # the other block lies at a constant distance
             p.v_add_u32(moved, stage, r.key_address[2 * step + half])
-        p.ds_read_b128(
-            fragment[4 * half : 4 * half + 4], moved, modifiers=f"offset:{32 * row_bytes * block}"
-        )
+        p.ds_read_b128(fragment[4 * half : 4 * half + 4], moved, modifiers=f"offset:{32 * row_bytes * block}")

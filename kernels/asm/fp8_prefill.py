@@ -8,15 +8,36 @@ one group multiplies, the other turns scores into probabilities.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from zyfa_ort.kernels.asm import emit, fp8_epilogue, fp8_fetch, fp8_matrix, fp8_prologue, fp8_softmax
-from zyfa_ort.kernels.asm.fp8_config import BLOCK_ROWS, PREFETCH, WAVES, Fp8Config, arguments
+from zyfa_ort.kernels.asm.fp8_config import PREFETCH, WAVES, Fp8Config, arguments
 from zyfa_ort.kernels.asm.fp8_prologue import NEEDED_AT_ONCE
 from zyfa_ort.kernels.asm.fp8_roles import Roles
-from zyfa_ort.kernels.asm.program import Program
+from zyfa_ort.kernels.asm.program import Item, Program
+from zyfa_ort.kernels.asm.registers import EXEC
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A finished kernel: its instructions with waits and wait states, its registers, what a launch needs."""
+
+    config: Fp8Config
+    program: Program
+    items: list[Item]
+    roles: Roles
+    limits: emit.KernelLimits
+
+    def text(self) -> str:
+        return emit.text(self.program, self.items, self.limits, arguments(self.config))
 
 
 def generate(config: Fp8Config) -> str:
     """The assembly text of one configuration."""
+    return build(config).text()
+
+
+def build(config: Fp8Config) -> Kernel:
     p, r = Program(config.name), Roles(config)
     fp8_prologue.write(p, r, config)
     main_loop(p, r, config)
@@ -25,13 +46,18 @@ def generate(config: Fp8Config) -> str:
     defined = {
         *r.item.units(),
         *r.kernarg.units(),
-        *(u for w in r.workgroup for u in w.units()),
-        ("s", 126),
-        ("s", 127),
+        *(unit for axis in (r.head, r.block, r.batch) for unit in axis.units()),
+        *EXEC.units(),
+        *_behind_flags(r),
     }
-    items = emit.finish(p, defined)
     limits = emit.KernelLimits(r.vector.high, 0, r.scalar.high, config.lds_bytes, 64 * WAVES)
-    return emit.text(p, items, limits, arguments(config))
+    return Kernel(config, p, emit.finish(p, defined), r, limits)
+
+
+def _behind_flags(r: Roles) -> list[tuple[str, int]]:
+    """Registers that a wave reads only when a scalar says that it has written them: r.visible, r.terms."""
+    guarded = [*r.scores, r.high, r.block_scale, *filter(None, [r.low, r.low_scale])]
+    return [unit for register in guarded for unit in register.units()]
 
 
 def main_loop(p: Program, r: Roles, config: Fp8Config) -> None:
@@ -48,6 +74,7 @@ def main_loop(p: Program, r: Roles, config: Fp8Config) -> None:
     p.s_mov_b32(r.tile, r.next_tile)
     p.s_mov_b32(r.visible, r.next_visible)
     p.require(*(f"tile_{i}" for i in range(NEEDED_AT_ONCE)))
+    p.require(*(unit for fragment in r.query for unit in fragment.units()))
     p.s_barrier()
     fp8_matrix.load_keys(p, r)
     p.s_mov_b32(r.key_stage, config.stage_bytes)
@@ -76,6 +103,3 @@ def main_loop(p: Program, r: Roles, config: Fp8Config) -> None:
     p.s_cbranch_scc0("write_rows")
     p.s_barrier(note="pairs with the extra one of the second group")
     p.label("write_rows")
-
-
-__all__ = ["BLOCK_ROWS", "generate", "main_loop"]

@@ -13,8 +13,8 @@ from zyfa_ort.kernels.asm.fp8_config import (
     NO_ANCHOR,
     PREFETCH,
     TRACE_ARGUMENTS,
-    WAVE_BYTES,
     VALUE_DIM,
+    WAVE_BYTES,
     Fp8Config,
 )  # fmt: skip
 from zyfa_ort.kernels.asm.fp8_roles import Roles
@@ -69,7 +69,7 @@ def write(p: Program, r: Roles, config: Fp8Config) -> None:
     # Loads that depend on arguments, all before the first wait for one of them.
     key_range = _load_key_range(p, r, given)
     scales = [
-        _load_scale(p, r, given, "q", r.workgroup[1]),
+        _load_scale(p, r, given, "q", r.head),
         _load_scale(p, r, given, "k", kv_head),
         _load_scale(p, r, given, "v", kv_head),
     ]
@@ -100,11 +100,11 @@ def _wave_and_rows(p: Program, r: Roles, given: Arguments) -> None:
     last = r.scratch[0]
     p.s_sub_u32(last, given["queries"], 1)
     p.s_lshr_b32(last, last, BLOCK_ROWS.bit_length() - 1)
-    p.s_sub_u32(last, last, r.workgroup[0])
+    p.s_sub_u32(last, last, r.block)
     p.s_cmp_eq_u32(given["causal"], 0)
-    p.s_cselect_b32(r.workgroup[0], r.workgroup[0], last)
+    p.s_cselect_b32(r.block, r.block, last)
     p.s_lshl_b32(r.wave_bytes, r.wave, WAVE_BYTES.bit_length() - 1)
-    p.s_lshl_b32(r.first_row, r.workgroup[0], BLOCK_ROWS.bit_length() - 1)
+    p.s_lshl_b32(r.first_row, r.block, BLOCK_ROWS.bit_length() - 1)
     p.s_lshl_b32(r.scratch[0], r.wave, GROUP_ROWS.bit_length() - 1)
     p.s_add_u32(r.first_row, r.first_row, r.scratch[0])
 
@@ -112,16 +112,16 @@ def _wave_and_rows(p: Program, r: Roles, given: Arguments) -> None:
 def _kv_head(p: Program, r: Roles, given: Arguments) -> Register:
     """head / (query heads per key head), by the rounded-up reciprocal; 0 stands for one query head per key head."""
     kv_head = r.scalar.take("key head")
-    p.s_mul_hi_u32(kv_head, r.workgroup[1], given["group_reciprocal"])
+    p.s_mul_hi_u32(kv_head, r.head, given["group_reciprocal"])
     p.s_cmp_eq_u32(given["group_reciprocal"], 0)
-    p.s_cselect_b32(kv_head, r.workgroup[1], kv_head)
+    p.s_cselect_b32(kv_head, r.head, kv_head)
     return kv_head
 
 
 def _bases(p: Program, r: Roles, config: Fp8Config, given: Arguments, kv_head: Register) -> None:
     for base, name, letter in ((r.key_base, "key", "k"), (r.value_base, "value", "v")):
         p.s_mov_b64(base, given[name])
-        add_product(p, r, base, given[f"{letter}_batch"], r.workgroup[2])
+        add_product(p, r, base, given[f"{letter}_batch"], r.batch)
         add_product(p, r, base, given[f"{letter}_head"], kv_head)
         p.s_and_b32(base[1], base[1], 0xFFFF, note="the rest of a buffer resource's word")
     for target, name in (
@@ -141,7 +141,7 @@ def _load_key_range(p: Program, r: Roles, given: Arguments) -> Register:
     p.s_mov_b64(both, 0)
     p.s_cmp_eq_u64(table, 0)
     p.s_cbranch_scc1("no_table")
-    p.s_lshl_b32(r.scratch[0], r.workgroup[2], 3)
+    p.s_lshl_b32(r.scratch[0], r.batch, 3)
     p.s_add_u32(where[0], table[0], r.scratch[0])
     p.s_addc_u32(where[1], table[1], 0)
     p.s_load_dwordx2(both, where, 0)
@@ -173,7 +173,7 @@ def _tiles(p: Program, r: Roles, given: Arguments, start: Register, end: Registe
         p.s_min_i32(target, target, last_key)
         p.s_ashr_i32(target, target, 6)
 
-    p.s_lshl_b32(block_row, r.workgroup[0], BLOCK_ROWS.bit_length() - 1)
+    p.s_lshl_b32(block_row, r.block, BLOCK_ROWS.bit_length() - 1)
     last_row = r.scratch[4]
     p.s_sub_i32(last_row, queries, 1)
     p.s_add_i32(row, block_row, BLOCK_ROWS - 1)
@@ -252,7 +252,7 @@ def _as_vector(p: Program, r: Roles, scalar: Register) -> Register:
 def _load_scale(p: Program, r: Roles, given: Arguments, letter: str, head: Register) -> Register:
     """The scale of this (batch, head): strides of 0 for coarser granularities."""
     value, where = r.scalar.take(f"{letter}_scale value"), r.pair["qkv".index(letter)]
-    p.s_mul_i32(r.scratch[0], given[f"{letter}_scale_batch"], r.workgroup[2])
+    p.s_mul_i32(r.scratch[0], given[f"{letter}_scale_batch"], r.batch)
     p.s_mul_i32(r.scratch[1], given[f"{letter}_scale_head"], head)
     p.s_add_u32(r.scratch[0], r.scratch[0], r.scratch[1])
     p.s_lshl_b32(r.scratch[0], r.scratch[0], 2)
@@ -292,12 +292,9 @@ def _constants(p: Program, r: Roles) -> None:
     p.v_mov_b32(r.unit_scale, UNIT_SCALES)
     for i in range(8):
         p.v_mov_b32(r.ones[i], ONES)
-    # Scores and probabilities too: waves that skip a tile leave them as they are.
-    for block in (*r.result, r.row_sum, *r.scores, r.high, *filter(None, [r.low])):
-        for i in range(block.count):
-            p.v_mov_b32(block[i], 0)
-    p.v_mov_b32(r.block_scale, 0)
-    p.v_mov_b32(r.low_scale, 0)
+    for block in (*r.result, r.row_sum):
+        for i in range(0, block.count, 2):
+            p.v_mov_b64(block[i : i + 2], 0)
 
 
 def _fetch_offsets(p: Program, r: Roles) -> None:
@@ -388,8 +385,8 @@ def _lds_addresses(p: Program, r: Roles, config: Fp8Config) -> None:
 def _load_query(p: Program, r: Roles, config: Fp8Config, given: Arguments) -> None:
     """Fragments straight from memory: row = lane mod 32, 16 bytes at dim 64 step + 32 half + 16 (lane/32)."""
     pointer, row_bytes = given["query"], given["q_row"]
-    add_product(p, r, pointer, given["q_batch"], r.workgroup[2])
-    add_product(p, r, pointer, given["q_head"], r.workgroup[1])
+    add_product(p, r, pointer, given["q_batch"], r.batch)
+    add_product(p, r, pointer, given["q_head"], r.head)
     add_rows(p, r, pointer, row_bytes)
     set_resource(p, r, pointer, given["queries"], row_bytes, config.head_dim)
     address = r.temporary[0]
@@ -410,21 +407,22 @@ def _load_query(p: Program, r: Roles, config: Fp8Config, given: Arguments) -> No
 
 def _flip_query(p: Program, r: Roles) -> None:
     """A negative factor flips the codes' signs, a factor of 0 leaves only NaN."""
-    for fragment in r.query:
-        for i in range(8):
-            p.v_xor_b32(fragment[i], r.query_flip, fragment[i])
-    p.s_cmp_eq_u32(r.query_zero, 0)
-    p.s_cbranch_scc0("zero_query")
+    p.s_or_b32(r.scratch[0], r.query_flip, r.query_zero)
+    p.s_cbranch_scc1("change_query")
     p.label("query_ready")
 
-    def write_zeros() -> None:
-        p.label("zero_query")
-        for fragment in r.query:
-            for i in range(8):
-                keep_only_nan(p, fragment[i], r.temporary[0], r.temporary[1])
+    def change() -> None:
+        p.label("change_query")
+        registers = [fragment[i] for fragment in r.query for i in range(8)]
+        for register in registers:
+            p.v_xor_b32(register, r.query_flip, register)
+        p.s_cmp_eq_u32(r.query_zero, 0)
+        p.s_cbranch_scc1("query_ready")
+        for register in registers:
+            keep_only_nan(p, register, r.temporary[0], r.temporary[1])
         p.s_branch("query_ready")
 
-    p.aside(write_zeros)
+    p.aside(change)
 
 
 def add_rows(p: Program, r: Roles, base: Register, row_bytes: Register) -> None:

@@ -44,7 +44,11 @@ class Roles:
 
         s = self.scalar = RegisterFile("s", 100, reserved=5)
         self.kernarg = Register("s", 0, 2, "kernel arguments")
-        self.workgroup = [Register("s", 2 + i, 1, f"workgroup {axis}") for i, axis in enumerate("xyz")]
+        # Heads are the fastest axis of the grid: the longest blocks of all heads come first, and the blocks of a head
+        # go to one die when there are 8 heads or a multiple, where they share its L2.
+        self.head = Register("s", 2, 1, "query head: workgroup x")
+        self.block = Register("s", 3, 1, "block of query rows: workgroup y")
+        self.batch = Register("s", 4, 1, "batch: workgroup z")
         self.key_base = s.take("key of this batch and head", 2)
         self.value_base = s.take("value of this batch and head", 2)
         self.resource = s.take("buffer resource", 4, align=4)

@@ -77,6 +77,13 @@ def check(slots: tuple[Slot, ...], config: Fp8Config) -> None:
             raise ValueError(
                 f"{config.name}: key {fragment} in row {row}, but its registers are read in {before}"
             )
+    order = [load for slot in slots for load in slot.loads]
+    for fragment in range(1, 2 * config.k_steps, 2):
+        if order[order.index(f"key {fragment}") - 1] != f"key {fragment - 1}":
+            raise ValueError(
+                f"{config.name}: key {fragment} is loaded in row {loads[f'key {fragment}']}, but the addresses it uses "
+                f"are those of key {fragment - 1}, which must come right before it"
+            )
     for block in range(OUTPUT_BLOCKS):
         if not loads[f"value {block}"] < at[f"output {block}"] - 1:
             raise ValueError(

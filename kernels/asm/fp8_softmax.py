@@ -235,4 +235,3 @@ def _two_terms(p: Program, r: Roles, low: Register) -> None:
         p.v_pk_add_f32(both, both, rounded, modifiers="neg_lo:[0,1] neg_hi:[0,1]")
         p.v_pk_mul_f32(both, both, sixteen, modifiers="op_sel_hi:[1,0]")
         p.v_cvt_pk_fp8_f32(low[pair // 2], first, second, modifiers="op_sel:[0,0,1]" if pair % 2 else "")
-

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.asm.fp8_config import GROUP_ROWS, ONE_TERM, TRACE_ARGUMENTS, TRACE_WORDS, TWO_TERMS, WAVE_LANES
+from zyfa_ort.kernels.asm.fp8_config import (
+    GROUP_ROWS,
+    ONE_TERM,
+    TRACE_ARGUMENTS,
+    TRACE_WORDS,
+    TWO_TERMS,
+    WAVE_LANES,
+)
 from zyfa_ort.kernels.asm.fp8_prologue import add_product, load
 from zyfa_ort.kernels.asm.fp8_roles import Roles
 from zyfa_ort.kernels.asm.program import Program
@@ -15,8 +22,8 @@ def store(p: Program, r: Roles) -> None:
     """One record per batch, head, group of rows and tile: lanes of `LANE_BYTES`: high, low, anchor, scale byte, terms."""
     block, given = load(p, r, TRACE_ARGUMENTS)
     pointer, record = given["trace"], given["trace_group"]
-    add_product(p, r, pointer, given["trace_batch"], r.workgroup[2])
-    add_product(p, r, pointer, given["trace_head"], r.workgroup[1])
+    add_product(p, r, pointer, given["trace_batch"], r.batch)
+    add_product(p, r, pointer, given["trace_head"], r.head)
     p.s_lshr_b32(r.scratch[2], r.first_row, GROUP_ROWS.bit_length() - 1)
     add_product(p, r, pointer, record, r.scratch[2])
     p.s_mov_b32(record[0], RECORD_BYTES)

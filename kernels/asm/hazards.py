@@ -142,7 +142,10 @@ def with_wait_states(items: list[Item]) -> list[Item]:
     for item, history in zip(items, before, strict=True):
         missing = _missing(history, item) if history is not None else 0
         while missing > 0:
-            made.append(Instruction(TABLE["s_nop"], (), (min(missing, 8) - 1,), origin="hazards.py"))
+            assert isinstance(item, Instruction)
+            made.append(
+                Instruction(TABLE["s_nop"], (), (min(missing, 8) - 1,), origin="hazards.py", place=item.place)
+            )
             missing -= min(missing, 8)
         made.append(item)
     return made

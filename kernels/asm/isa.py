@@ -50,6 +50,7 @@ s_load_dwordx4     smem  s4  s2 i
 s_load_dwordx8     smem  s8  s2 i
 s_load_dwordx16    smem  s16 s2 i
 v_mov_b32          valu  v1  x1
+v_mov_b64          valu  v2  x2
 v_add_u32          valu  v1  x1 v1
 v_sub_u32          valu  v1  x1 v1
 v_subrev_u32       valu  v1  x1 v1

@@ -23,8 +23,8 @@ from zyfa_ort.kernels.asm.registers import Register
 
 Unit = tuple[str, int]
 SCC: Unit = ("scc", 0)
-LITERAL_FREE = ("v_fma_f32", "v_pk", "v_max3", "v_or3", "v_bfi", "v_maximum3", "v_med3", "v_lshl_", "v_and_or", "v_bfe", "v_mul_lo",
-                "v_mad", "v_cvt_pk", "v_mfma")  # fmt: skip
+LITERAL_FREE = ("v_fma_f32", "v_pk", "v_max3", "v_or3", "v_bfi", "v_maximum3", "v_med3", "v_lshl_", "v_and_or",
+                "v_bfe", "v_mul_lo", "v_mad", "v_cvt_pk", "v_mfma")  # fmt: skip
 
 
 @dataclass
@@ -78,9 +78,10 @@ class Label:
 
 @dataclass
 class Require:
-    """Everything that carries one of these tokens has landed in LDS (a wait is derived from it)."""
+    """Everything that carries one of these tokens has landed in LDS, or in these registers (a wait is derived from it)."""
 
-    tokens: tuple[str, ...]
+    tokens: tuple[str | Unit, ...]
+    place: tuple[str, str] = ("", "")
 
 
 @dataclass
@@ -118,8 +119,8 @@ class Program:
     def label(self, name: str) -> None:
         self.items.append(Label(name))
 
-    def require(self, *tokens: str) -> None:
-        self.items.append(Require(tokens))
+    def require(self, *tokens: str | Unit) -> None:
+        self.items.append(Require(tokens, self.place))
 
     def rename(self, **names: str) -> None:
         self.items.append(Rename(names))

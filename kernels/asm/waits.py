@@ -85,12 +85,13 @@ def with_waits(items: list[Item]) -> list[Item]:
     for item, state in zip(items, before, strict=True):
         counts = state.needed(_resources(item)) if state is not None else {}
         if counts:
-            made.append(wait(counts))
+            assert isinstance(item, Instruction | Require)
+            made.append(wait(counts, item.place))
         if not isinstance(item, Require | Rename):
             made.append(item)
     return made
 
 
-def wait(counts: dict[str, int]) -> Instruction:
+def wait(counts: dict[str, int], place: tuple[str, str] = ("", "")) -> Instruction:
     text = " ".join(f"{counter}cnt({counts[counter]})" for counter in ("vm", "lgkm") if counter in counts)
-    return Instruction(TABLE["s_waitcnt"], (), (text,), origin="waits.py")
+    return Instruction(TABLE["s_waitcnt"], (), (text,), origin="waits.py", place=place)

@@ -67,9 +67,9 @@ def make_launch(
     """Argument values as the host computes them. `key_range` is (B, 2): first and one past the last visible key."""
     batch, heads, queries, kv_heads, keys = _sizes(layout, query, key)
     shape = {"BSHD": (batch, queries, heads, VALUE_DIM), "BHSD": (batch, heads, queries, VALUE_DIM)}[layout]
-    output = np.full(
-        int(np.prod(shape)) * OUTPUT_TYPES[config.output].itemsize, UNWRITTEN, np.uint8
-    ).view(OUTPUT_TYPES[config.output])
+    output = np.full(int(np.prod(shape)) * OUTPUT_TYPES[config.output].itemsize, UNWRITTEN, np.uint8).view(
+        OUTPUT_TYPES[config.output]
+    )
     output = output.reshape(shape)
     lse = np.full((batch, heads, queries), 7, np.float32) if want_lse else None
     values: dict[str, Any] = {"query": query, "key": key, "value": value, "output": output, "lse": lse}
@@ -102,7 +102,7 @@ def make_launch(
         values |= {"trace": trace, "trace_batch": batch_step, "trace_head": head_step}
         values |= {"trace_group": group_step}
     empty = {name: None for name, v in values.items() if isinstance(v, np.ndarray) and v.size == 0}
-    grid = (-(-queries // BLOCK_ROWS), heads, batch)
+    grid = (heads, -(-queries // BLOCK_ROWS), batch)
     return Launch(config, grid, (64 * WAVES, 1, 1), values | empty, output, lse)
 
 
@@ -117,18 +117,20 @@ def run(
     return made.output, made.lse, result
 
 
-def timed(config: Fp8Config, length: int, heads: int = 1, **settings: Any) -> timing.Timing:
-    """Modelled time of causal self-attention over `length` Gaussian rows."""
+def timed(
+    config: Fp8Config, length: int, heads: int = 1, spread: float = 1.0, **settings: Any
+) -> timing.Timing:
+    """Modelled time of causal self-attention over `length` Gaussian rows; `spread` is the deviation of the logits in nats."""
     rng = np.random.default_rng(0)
     dims = (config.head_dim, config.head_dim, VALUE_DIM)
     tensors = [rng.standard_normal((1, length, heads, d)).astype(ml_dtypes.float8_e4m3fn) for d in dims]
-    one = np.ones(1, np.float32)
-    made = make_launch(config, *tensors, q_scale=one, k_scale=one, v_scale=one)
+    one, spread_scale = np.ones(1, np.float32), np.full(1, spread, np.float32)
+    made = make_launch(config, *tensors, q_scale=spread_scale, k_scale=one, v_scale=one)
     flops = length * (length + 1) * heads * (config.head_dim + VALUE_DIM)
-    blocks = made.grid[0]
+    blocks = made.grid[1]
     return timing.time(
         code_object(config), config.name, made.grid, made.block, made.args, flops=flops,
-        work=lambda x, y, z: blocks - x, **settings,
+        work=lambda x, y, z: blocks - y, **settings,
     )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from custom_ops.expected import assert_close, assert_lse_close
 from custom_ops.op_session import run_attention
-from kernels.asm import fp8_launch
 from ml_dtypes import float8_e4m3fn
 from numpy.typing import NDArray
 from onnx import TensorProto
@@ -16,6 +15,8 @@ from reference.attention import from_bhsd
 from reference.fp8_quantise import quantise
 from reference.inputs import Shape, make
 from zyfa_ort.kernels.asm.fp8_config import VALUE_DIM, Fp8Config
+
+from kernels.asm import fp8_launch
 
 Array = NDArray[Any]
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels.asm import fp8_launch
 from kernels.asm.fp8_problems import Problem, check, make_problem
 from ml_dtypes import float8_e4m3fn
 from reference.attention import attention
 from reference.inputs import FAMILIES
 from zyfa_ort.kernels.asm.fp8_config import Fp8Config
+from zyfa_ort.kernels.emulator import launch
 
+from kernels.asm import fp8_launch
 from zyfa_ort.numerics import TOLERANCES
 
 DIMS = (128, 192)
@@ -41,7 +42,17 @@ def test_long(length: int, head_dim: int) -> None:
     check(make_problem(length, family="s3", head_dim=head_dim), config(head_dim))
 
 
-UNEQUAL = [(1, 500), (32, 257), (33, 127), (255, 511), (257, 1000), (300, 64), (300, 33), (511, 129), (600, 1)]
+UNEQUAL = [
+    (1, 500),
+    (32, 257),
+    (33, 127),
+    (255, 511),
+    (257, 1000),
+    (300, 64),
+    (300, 33),
+    (511, 129),
+    (600, 1),
+]
 
 
 @pytest.mark.parametrize("alignment", ["bottom_right", "top_left"])
@@ -139,9 +150,7 @@ def test_float16_overflows_to_infinity() -> None:
 def test_lse_is_optional() -> None:
     problem = make_problem(100)
     with_lse, _ = check(problem, config())
-    output, lse, _ = fp8_launch.run(
-        config(), *problem.tensors(), want_lse=False, **problem.launch_options()
-    )
+    output, lse, _ = fp8_launch.run(config(), *problem.tensors(), want_lse=False, **problem.launch_options())
     assert lse is None and output.tobytes() == with_lse.tobytes()
 
 
@@ -149,6 +158,24 @@ def test_sinks() -> None:
     sinks = [0.0, -3.0, 5.0, 60.0, -np.inf, 2000.0]
     check(make_problem(200, heads=6, kv_heads=2, sinks=sinks), config())
     check(make_problem(70, 33, heads=6, kv_heads=2, sinks=sinks), config())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["query", "key", "value"])
+@pytest.mark.parametrize("by", ["head", "row"])
+def test_offsets_beyond_32_bits(name: str, by: str) -> None:
+    """Two heads, or rows, so far apart that byte offsets pass 2^32 (memory that is never touched costs nothing)."""
+    problem = make_problem(150, heads=2, kv_heads=2)
+    expected, _ = check(problem, config())
+    made = fp8_launch.make_launch(config(), *problem.tensors(), **problem.launch_options())
+    tensor, letter = made.values[name].view(np.uint8), name[0]
+    row, head = (2**25, 2**25 * 150) if by == "row" else (128, 2**32 + 4096)
+    wide = np.zeros(head + 150 * row, np.uint8)
+    for h, r in itertools.product(range(2), range(150)):
+        wide[h * head + r * row :][:128] = tensor[0, h, r]
+    made.values.update({name: wide, f"{letter}_head": head, f"{letter}_row": row})
+    launch(fp8_launch.code_object(config()), config().name, made.grid, made.block, made.args)
+    assert made.output.tobytes() == expected.tobytes()
 
 
 # --- what rows see

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels.asm import fp8_launch
 from kernels.asm.fp8_problems import Problem, make_problem
 from numpy.typing import NDArray
 from reference.fp8_model import Trace, fp8_attention
 from reference.inputs import FAMILIES
 from zyfa_ort.kernels.asm.fp8_config import GROUP_ROWS, TILE_KEYS, TRACE_WORDS, WAVE_LANES, Fp8Config
+
+from kernels.asm import fp8_launch
 
 Array = NDArray[Any]
 
@@ -25,13 +26,13 @@ def kernel_trace(problem: Problem, config: Fp8Config) -> tuple[Array, Array, Arr
     batch, heads, rows = problem.query.shape[:3]
     groups, tiles = -(-rows // GROUP_ROWS), -(-problem.key.shape[2] // TILE_KEYS)
     records = np.zeros((batch, heads, groups, tiles, WAVE_LANES, TRACE_WORDS), np.uint32)
-    _, _, result = fp8_launch.run(
-        config, *problem.tensors(), trace=records, **problem.launch_options()
-    )
+    _, _, result = fp8_launch.run(config, *problem.tensors(), trace=records, **problem.launch_options())
     assert result is not None and not result.findings, result.table()
     # (…, tile, half, row of the group, word) -> (…, group, row, tile, …)
     lanes = records.reshape(batch, heads, groups, tiles, 2, GROUP_ROWS, TRACE_WORDS)
-    words = np.moveaxis(lanes, 5, 3).reshape(batch, heads, groups * GROUP_ROWS, tiles, 2, TRACE_WORDS)[:, :, :rows]
+    words = np.moveaxis(lanes, 5, 3).reshape(batch, heads, groups * GROUP_ROWS, tiles, 2, TRACE_WORDS)[
+        :, :, :rows
+    ]
     codes = np.ascontiguousarray(words[..., :16]).view(np.uint8).reshape(*words.shape[:-1], 2, 32)
     by_key = np.zeros((2, *words.shape[:4], TILE_KEYS), np.uint8)
     for half in range(2):
