@@ -145,8 +145,8 @@ CASES = {
         "undefined_register"),
     "a lane read that was written": ("  v_writelane_b32 v30, 7, 3\n  s_nop 4\n  v_readlane_b32 s20, v30, 3", None),
     "another lane read": (
-        "  s_mov_b64 exec, 1\n  v_mov_b32 v30, 0\n  s_nop 4\n  v_readlane_b32 s20, v30, 3\n  s_mov_b64 exec, -1",
-        "undefined_register"),
+        "  s_mov_b64 exec, 1\n  v_mov_b32 v30, 0\n  s_nop 4\n  v_readlane_b32 s20, v30, 3\n  s_mov_b64 exec, -1\n"
+        "  s_mov_b32 s21, s20", "undefined_register"),
     "first lane read": (
         "  s_mov_b64 exec, 4\n  v_mov_b32 v30, 0\n  s_mov_b64 exec, 12\n  s_nop 4\n  v_readfirstlane_b32 s20, v30\n"
         "  s_mov_b64 exec, -1", None),
