@@ -32,6 +32,8 @@ base or offset */
   merge /* old
 contents kept by a partial write */
   ,
+  unselected /* half of a register pair that op_sel passes over */,
+  passed_on /* reaches nothing but the last register of the result, which is undefined where this is */,
   result,
   partial_result
 };
@@ -75,6 +77,7 @@ enum Trait : uint16_t {
   kScaledPart = 1 << 12,     // scaled conversion into the low part
   kDot = 1 << 13,
   kVectorSgpr = 1 << 14,  // vector instruction that writes SGPRs (VCC, M0 included)
+  kPassesOn = 1 << 15,    // has a source of role passed_on
 };
 
 struct Effects {

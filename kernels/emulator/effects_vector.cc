@@ -177,21 +177,42 @@ Role role_of_source(const Instruction& instruction, int index) {
   return Role::source;
 }
 
-// Of a pair of registers only the half that the selections name has to be there: clang leaves the other undefined.
-void read_source(const Instruction& instruction, int i, Effects& effects) {
-  const Operand& source = instruction.src[i];
-  const Role role = role_of_source(instruction, i);
-  const Op op = instruction.op;
-  const bool packed = op == Op::v_pk_fma_f32 || op == Op::v_pk_mul_f32 || op == Op::v_pk_add_f32;
-  const unsigned low = instruction.op_sel >> i & 1, high = instruction.op_sel_hi >> i & 1;
-  const bool one_half = (packed && low == high) || op == Op::v_pk_mov_b32;
-  if (!one_half || !source.is_vgpr() || source.dwords != 2) return read(effects, source, role);
-  Operand half = source;
-  half.dwords = 1;
-  half.reg = static_cast<uint16_t>(source.reg + low);
-  read(effects, half, role);
-  half.reg = static_cast<uint16_t>(source.reg + 1 - low);
-  read(effects, half, Role::merge);
+// The registers of a pair of f32 that op_sel and op_sel_hi choose: bit 0 the low one, bit 1 the high one.
+unsigned selected_singles(const Instruction& instruction, int index) {
+  const unsigned low = instruction.op_sel >> index & 1, high = instruction.op_sel_hi >> index & 1;
+  switch (instruction.op) {
+    case Op::v_pk_fma_f32:
+    case Op::v_pk_mul_f32:
+    case Op::v_pk_add_f32:
+      return 1u << low | 1u << high;
+    case Op::v_pk_mov_b32:
+      return 1u << low;
+    default:
+      return 3;
+  }
+}
+
+void read_source(const Instruction& instruction, int index, Effects& effects) {
+  const Operand& source = instruction.src[index];
+  const Role role = role_of_source(instruction, index);
+  // clang leaves the upper half of the addend undefined where it needs 32 bits of the sum only.
+  const bool wide_addend =
+      index == 2 && (instruction.op == Op::v_mad_u64_u32 || instruction.op == Op::v_mad_i64_i32);
+  const unsigned selected = selected_singles(instruction, index);
+  if (source.dwords != 2 || !(source.is_vgpr() || source.is_sgpr()) || (selected == 3 && !wide_addend)) {
+    read(effects, source, role);
+    return;
+  }
+  for (unsigned at = 0; at < 2; ++at) {
+    Operand single = source;
+    single.reg = static_cast<uint16_t>(source.reg + at);
+    single.dwords = 1;
+    if (wide_addend)
+      read(effects, single, at == 1 ? Role::passed_on : role);
+    else
+      read(effects, single, selected >> at & 1 ? role : Role::unselected);
+  }
+  if (wide_addend) effects.traits |= kPassesOn;
 }
 
 }  // namespace
@@ -213,7 +234,7 @@ void vector_effects(const Instruction& instruction, Effects& effects) {
   }
   write(effects, instruction.dst, merges ? Role::partial_result : Role::result);
   if (instruction.sdst) write(effects, instruction.sdst, Role::result);
-  effects.traits = static_cast<uint16_t>(op_traits(instruction) | placement_traits(instruction));
+  effects.traits |= static_cast<uint16_t>(op_traits(instruction) | placement_traits(instruction));
   if (instruction.encoding == Encoding::dpp) effects.traits |= kDpp;
   if ((effects.traits & kCmpx) && !effects.writes_exec) {
     effects.sgpr_writes.add(kExec, 2, Role::result);

@@ -113,13 +113,6 @@ void byte_pair(Wave& wave, const Instruction& in) {
   for (int i = 0; i < kLanes; ++i) result.lane[i] = F(s[0][i], s[1][i], s[2][i]);
   store16(wave, in, result.lane, Rest::keep);
 }
-void pack_f16(Wave& wave, const Instruction& in) {
-  Lanes buffers[2], result;
-  const u32* a = fetch(wave, in, 0, Width::w16, buffers[0]);
-  const u32* b = fetch(wave, in, 1, Width::w16, buffers[1]);
-  for (int i = 0; i < kLanes; ++i) result.lane[i] = pack_halves(a[i] & 0xffff, b[i] & 0xffff);
-  store(wave, in, result.lane);
-}
 
 // Sum of absolute differences at four byte offsets: 16-bit or 32-bit sums.
 template <bool Masked, bool Wide>
@@ -335,8 +328,6 @@ Handler plain(Op op) {
       return binary<pack_u16>;
     case Op::v_cvt_pk_i16_i32:
       return binary<pack_i16>;
-    case Op::v_pack_b32_f16:
-      return pack_f16;
     default:
       return nullptr;
   }

@@ -144,7 +144,6 @@ u32 shift_pack(u32 a, u32 b, u32 c) {
 }
 inline u32 pack_u16(u32 a, u32 b) { return min_unsigned(a, 0xffff) | min_unsigned(b, 0xffff) << 16; }
 inline u32 pack_i16(u32 a, u32 b) { return (clamp16(a) & 0xffff) | clamp16(b) << 16; }
-inline u32 pack_halves(u32 a, u32 b) { return a | b << 16; }
 
 // v_perm: bytes 0-3 are those of b, 4-7 of a; 8-11 repeat the sign of bytes 1, 3, 5, 7; 12 is 0, above 0xff.
 inline u32 permuted(u32 a, u32 b, u32 selectors) {

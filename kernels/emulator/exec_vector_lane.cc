@@ -13,6 +13,13 @@ void move64(Wave& wave, const Instruction& in) {
   fetch64(wave, in, 0, value);
   store64(wave, in, value);
 }
+void pack_f16(Wave& wave, const Instruction& in) {
+  Lanes buffers[2], result;
+  const uint32_t* a = fetch(wave, in, 0, Width::w16, buffers[0]);
+  const uint32_t* b = fetch(wave, in, 1, Width::w16, buffers[1]);
+  for (int i = 0; i < kLanes; ++i) result.lane[i] = (a[i] & 0xffff) | b[i] << 16;
+  store(wave, in, result.lane);
+}
 void select_lanes(Wave& wave, const Instruction& in) {
   Lanes buffers[2], result;
   const uint32_t* a = fetch(wave, in, 0, Width::w32, buffers[0]);
@@ -76,6 +83,8 @@ Handler lane_handler(const Instruction& in) {
       return move32;
     case Op::v_mov_b64:
       return move64;
+    case Op::v_pack_b32_f16:
+      return pack_f16;
     case Op::v_cndmask_b32:
       return select_lanes;
     case Op::v_readfirstlane_b32:

@@ -341,13 +341,13 @@ void step(Wave& wave, const Step& step) {
     ++wave.executed;
     return;
   }
+  const uint64_t lanes = touched_lanes(wave, instruction, step.effects);
   if (wave.group->launch->options.check) {
-    check_registers(wave, instruction, step.effects);
+    check_registers(wave, instruction, step.effects, lanes);
     wave.hazards.check(wave, instruction, step.effects);
     wave.hazards.record(wave, instruction, step.effects);
   }
   wave.pc = instruction.next();
-  const uint64_t lanes = lanes_touched(wave, instruction, step.effects);
   step.handler(wave, instruction);
   mark_written(wave, instruction, step.effects, lanes);
   ++wave.executed;

@@ -76,14 +76,36 @@ void report_late(Wave& wave, const Instruction& instruction, unsigned reg, const
              verb, place(wave, wave.counters.vgpr_load(reg)).c_str(), counter));
 }
 
-// clang copies pairs of which one half means nothing, and spills and restores such SGPR pairs: no use of the
-// value.
+// clang copies pairs of which one half means nothing, and spills such SGPRs to lanes of a VGPR and back: no use of the
+// value, and the copy is as undefined as what it copies.
 bool only_copies(Op op) {
   return op == Op::v_mov_b64 || op == Op::v_writelane_b32 || op == Op::v_readlane_b32;
 }
 
 bool settled(const Wave& wave, unsigned reg) {
   return wave.vgpr_defined[reg] == ~uint64_t{0} && wave.counters.vgpr_pending(reg) == 0;
+}
+
+bool may_be_undefined(const Use& use) { return use.role == Role::unselected || use.role == Role::passed_on; }
+
+// The lanes of a passed_on source that hold something.
+uint64_t lanes_passed_on(const Wave& wave, const Effects& effects) {
+  for (const Use& use : effects.vgpr_reads)
+    if (use.role == Role::passed_on) return wave.vgpr_defined[use.first];
+  for (const Use& use : effects.sgpr_reads)
+    if (use.role == Role::passed_on) return wave.sgpr_defined[use.first] ? ~uint64_t{0} : 0;
+  return ~uint64_t{0};
+}
+
+// v_readlane, v_writelane, v_readfirstlane touch one lane.
+uint64_t accessed_lane(const Wave& wave, const Instruction& instruction) {
+  if (instruction.op == Op::v_readfirstlane_b32) {
+    const uint64_t exec = wave.exec();
+    return exec == 0 ? 1 : exec & (0 - exec);
+  }
+  const Operand& select = instruction.src[1];
+  const uint64_t lane = select.is_sgpr() ? wave.sgpr[select.reg] : select.value;
+  return uint64_t{1} << (lane & 63);
 }
 
 __attribute__((noinline)) void look_at_vgprs(Wave& wave, const Instruction& instruction,
@@ -96,12 +118,11 @@ __attribute__((noinline)) void look_at_vgprs(Wave& wave, const Instruction& inst
       continue;
     }
     check_allocated(wave, reg);
-    const bool kept = use.role == Role::merge;
+    const bool kept = use.role == Role::merge;  // the kept part of a partial write may be garbage
     if ((wave.counters.vgpr_pending(reg) & lanes) != 0 &&
         !((write || kept) && follows_in_order(wave, reg, effects)))
       report_late(wave, instruction, reg, write ? "overwritten" : "read");
-    if (write || kept || only_copies(instruction.op))
-      continue;  // the kept part of a partial write may be garbage
+    if (write || kept || may_be_undefined(use) || only_copies(instruction.op)) continue;
     if (const uint64_t missing = lanes & ~wave.vgpr_defined[reg])
       wave.report(
           Rule::undefined_register, instruction,
@@ -122,18 +143,10 @@ __attribute__((noinline)) void look_at_sgprs(Wave& wave, const Instruction& inst
     } else if (wave.sgpr_defined[reg]) {
       wave.sgpr_look[reg >> 6] &= ~(uint64_t{1} << (reg & 63));
     }
-    if (!write && !only_copies(instruction.op) && !wave.sgpr_defined[reg])
+    if (!write && !wave.sgpr_defined[reg] && !may_be_undefined(use) && !only_copies(instruction.op))
       wave.report(Rule::undefined_register, instruction,
                   format("%s was never written", sgpr_name(reg).c_str()));
   }
-}
-
-// clang spills SGPRs to single lanes of a VGPR whose other lanes nobody ever writes.
-uint64_t one_lane(const Wave& wave, const Instruction& instruction) {
-  if (instruction.op == Op::v_readfirstlane_b32)
-    return wave.exec() == 0 ? 1 : wave.exec() & (~wave.exec() + 1);
-  const Operand& lane = instruction.src[1];
-  return uint64_t{1} << ((lane.is_sgpr() ? wave.sgpr[lane.reg] : lane.value) & 63);
 }
 
 // In which of `lanes` a copy's dword `i` is worth something.
@@ -142,15 +155,43 @@ uint64_t copied_lanes(const Wave& wave, const Operand& source, unsigned i, uint6
   return source.is_sgpr() && !wave.sgpr_defined[source.reg + i] ? 0 : lanes;
 }
 
+void mark_copied(Wave& wave, const Instruction& instruction, uint64_t lanes) {
+  const Operand& to = instruction.dst;
+  if (instruction.op == Op::v_readlane_b32) {
+    wave.sgpr_defined[to.reg] = (wave.vgpr_defined[instruction.src[0].reg] & lanes) != 0;
+    if (!wave.sgpr_defined[to.reg]) wave.sgpr_look[to.reg >> 6] |= uint64_t{1} << (to.reg & 63);
+    return;
+  }
+  for (unsigned i = 0; i < to.dwords; ++i) {
+    const unsigned reg = to.reg + i;
+    const uint64_t copied = copied_lanes(wave, instruction.src[0], i, lanes);
+    wave.vgpr_defined[reg] = (wave.vgpr_defined[reg] & ~lanes) | copied;
+    if (copied != lanes) wave.vgpr_look[reg >> 6] |= uint64_t{1} << (reg & 63);
+  }
+}
+
+void mark_passed_on(Wave& wave, const Effects& effects, uint64_t lanes) {
+  const Use& result = effects.vgpr_writes.items[0];
+  const unsigned last = result.first + result.count - 1u;
+  const uint64_t holes = lanes & ~lanes_passed_on(wave, effects);
+  for (unsigned reg = result.first; reg < last; ++reg) wave.vgpr_defined[reg] |= lanes;
+  wave.vgpr_defined[last] = (wave.vgpr_defined[last] | lanes) & ~holes;
+  if (holes != 0) wave.vgpr_look[last >> 6] |= uint64_t{1} << (last & 63);
+}
+
+void mark_sgprs(Wave& wave, const Effects& effects) {
+  for (const Use& use : effects.sgpr_writes)
+    for (unsigned reg = use.first; reg < unsigned{use.first} + use.count; ++reg) wave.sgpr_defined[reg] = 1;
+}
+
 }  // namespace
 
-uint64_t lanes_touched(const Wave& wave, const Instruction& instruction, const Effects& effects) {
-  if (effects.traits & kLaneAccess) return one_lane(wave, instruction);
+uint64_t touched_lanes(const Wave& wave, const Instruction& instruction, const Effects& effects) {
+  if (effects.traits & kLaneAccess) return accessed_lane(wave, instruction);
   return effects.all_lanes ? ~uint64_t{0} : wave.exec();
 }
 
-void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
-  const uint64_t lanes = lanes_touched(wave, instruction, effects);
+void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects, uint64_t lanes) {
   for (const Use& use : effects.vgpr_reads)
     if (const uint64_t suspects = range(wave.vgpr_look, use.first, use.count))
       look_at_vgprs(wave, instruction, effects, use, suspects, lanes, false);
@@ -166,26 +207,15 @@ void check_registers(Wave& wave, const Instruction& instruction, const Effects& 
 }
 
 void mark_written(Wave& wave, const Instruction& instruction, const Effects& effects, uint64_t lanes) {
-  if (instruction.op == Op::v_readlane_b32) {
-    const unsigned reg = instruction.dst.reg;
-    wave.sgpr_defined[reg] = (wave.vgpr_defined[instruction.src[0].reg] & lanes) != 0;
-    if (!wave.sgpr_defined[reg]) wave.sgpr_look[reg >> 6] |= uint64_t{1} << (reg & 63);
-    return;
+  if (only_copies(instruction.op)) return mark_copied(wave, instruction, lanes);
+  if (effects.traits & kPassesOn) {
+    mark_passed_on(wave, effects, lanes);
+  } else {
+    for (const Use& use : effects.vgpr_writes)
+      for (unsigned reg = use.first; reg < unsigned{use.first} + use.count; ++reg)
+        wave.vgpr_defined[reg] |= lanes;
   }
-  if (only_copies(instruction.op)) {
-    for (unsigned i = 0; i < instruction.dst.dwords; ++i) {
-      const unsigned reg = instruction.dst.reg + i;
-      const uint64_t copied = copied_lanes(wave, instruction.src[0], i, lanes);
-      wave.vgpr_defined[reg] = (wave.vgpr_defined[reg] & ~lanes) | copied;
-      if (copied != lanes) wave.vgpr_look[reg >> 6] |= uint64_t{1} << (reg & 63);
-    }
-    return;
-  }
-  for (const Use& use : effects.vgpr_writes)
-    for (unsigned reg = use.first; reg < unsigned{use.first} + use.count; ++reg)
-      wave.vgpr_defined[reg] |= lanes;
-  for (const Use& use : effects.sgpr_writes)
-    for (unsigned reg = use.first; reg < unsigned{use.first} + use.count; ++reg) wave.sgpr_defined[reg] = 1;
+  mark_sgprs(wave, effects);
 }
 
 }  // namespace zyfa::emulator

@@ -2,7 +2,7 @@
 // from. The query heads of a group and their rows are the columns of one matrix product, so that a workgroup
 // reads K and V once for all of them. Keys are split over workgroups and, 32 at a time, over their four
 // waves; a second launch puts the parts together in a fixed order.
-#include "decode_args.hpp"
+#include "decode_arguments.hpp"
 #include "lanes.hpp"
 
 using namespace zyfa;
@@ -70,11 +70,13 @@ __device__ words load_words(const char* from) { return *reinterpret_cast<const w
 struct Range {
   int32_t begin, end;
 };
-__device__ Range keys_of_batch(const DecodeArgs& a, uint32_t b) {
-  return {a.key_begin != nullptr ? a.key_begin[b] : 0,
-          a.key_end != nullptr ? a.key_end[b] : static_cast<int32_t>(a.keys)};
+__device__ int32_t clamped(int32_t x, int32_t most) { return x < 0 ? 0 : x > most ? most : x; }
+__device__ Range keys_of_batch(const DecodeArguments& a, uint32_t b) {
+  const int32_t keys = static_cast<int32_t>(a.keys);
+  if (a.key_range == nullptr) return {0, keys};
+  return {clamped(a.key_range[2 * b], keys), clamped(a.key_range[2 * b + 1], keys)};
 }
-__device__ Range visible_to(const DecodeArgs& a, Range batch, int32_t query) {
+__device__ Range visible_to(const DecodeArguments& a, Range batch, int32_t query) {
   const int32_t position = query + a.diagonal;
   const bool cut = a.window_left >= 0 && a.window_left < position;
   const int32_t from = cut ? position - a.window_left : 0;
@@ -105,13 +107,14 @@ struct Decode {
     float maximum[kWaves][Tiles * kColumns], sum[kWaves][Tiles * kColumns];
   };
 
-  const DecodeArgs& a;
+  const DecodeArguments& a;
   Shared& shared;
   const uint32_t batch, kv_head, rows;  // rows: of the key head
   const uint32_t column, group;         // lane % 16: row in a tile; lane / 16
   int32_t start, stop;                  // keys of this workgroup
   int32_t all_from, all_to;             // keys that every row sees
   const char *keys, *values;
+  const uint8_t* mask;  // of this batch, or null
 
   // By tile of 16 rows; a lane stands for row `column`.
   Range seen[Tiles];
@@ -121,7 +124,7 @@ struct Decode {
   // Of the next 32 keys, on their way from memory.
   words key_words[2][kKeyLoads], value_words[kValueLoads];
 
-  __device__ Decode(const DecodeArgs& args, Shared& lds)
+  __device__ Decode(const DecodeArguments& args, Shared& lds)
       : a(args),
         shared(lds),
         batch(block_z() / args.kv_heads),
@@ -142,6 +145,7 @@ struct Decode {
     all_to = first.end < stop ? first.end : stop;
     keys = static_cast<const char*>(a.k) + batch * a.k_batch + kv_head * a.k_head;
     values = static_cast<const char*>(a.v) + batch * a.v_batch + kv_head * a.v_head;
+    mask = a.key_mask != nullptr ? a.key_mask + batch * a.mask_batch : nullptr;
     for (uint32_t t = 0; t < Tiles; ++t) open_row(all, t);
   }
 
@@ -229,15 +233,15 @@ struct Decode {
 
   // In a tile that not all rows see, 0 · NaN would reach rows that must not know of it: NaN and infinities
   // leave V and go to the rows that see their key, whatever its probability.
-  __device__ void add_unclean(int32_t tile) {
-    for (int32_t key = tile; key < tile + static_cast<int32_t>(kTile) && key < stop; ++key) {
-      const char* row = values + uint64_t{static_cast<uint32_t>(key)} * a.v_row;
+  __device__ void add_unclean(int32_t tile, const uint32_t (&visible)[Tiles]) {
+    for (uint32_t key = 0; key < kTile && tile + static_cast<int32_t>(key) < stop; ++key) {
+      const char* row = values + uint64_t{static_cast<uint32_t>(tile) + key} * a.v_row;
 #pragma unroll
       for (uint32_t d = 0; d < kOutTiles; ++d)
         for (uint32_t r = 0; r < 4; ++r) {
           const float value = element_of(row, 16 * d + 4 * group + r);
           for (uint32_t t = 0; t < Tiles; ++t)
-            out[t][d][r] += !__builtin_isfinite(value) && sees(t, key) ? value : 0.0f;
+            out[t][d][r] += __builtin_isfinite(value) || (visible[t] >> key & 1) == 0 ? 0.0f : value;
         }
     }
   }
@@ -248,15 +252,24 @@ struct Decode {
 
   // ---- one tile
 
-  __device__ bool sees(uint32_t t, int32_t key) const {
-    return static_cast<uint32_t>(key - seen[t].begin) < static_cast<uint32_t>(seen[t].end - seen[t].begin);
+  // Bit k: key k of the tile.
+  __device__ uint32_t unmasked(int32_t tile) const {
+    if (mask == nullptr) return ~0u;
+    const int32_t key = tile + static_cast<int32_t>(lane() % kTile);
+    return static_cast<uint32_t>(__builtin_amdgcn_ballot_w64(mask[key < stop ? key : stop - 1] != 0));
+  }
+  __device__ static uint32_t bits_below(int32_t n) {
+    return n <= 0 ? 0 : n >= static_cast<int32_t>(kTile) ? ~0u : (1u << n) - 1;
+  }
+  __device__ uint32_t visible_to_row(uint32_t t, int32_t tile, uint32_t allowed) const {
+    return bits_below(seen[t].end - tile) & ~bits_below(seen[t].begin - tile) & allowed;
   }
 
   // Scores of the tile in log2 units: register r of product u is key 16 u + 4 group + r.
   struct Scores {
     floatx4 of[2];
   };
-  __device__ Scores scores(uint32_t t, int32_t tile, bool full) const {
+  __device__ Scores scores(uint32_t t, uint32_t visible) const {
     Scores s;
     for (uint32_t u = 0; u < 2; ++u) {
       s.of[u] = 0.0f;
@@ -266,9 +279,8 @@ struct Decode {
             Cache<T>::fragment(key_words[u][step / Cache<T>::kFragments], step % Cache<T>::kFragments),
             query[t][step], s.of[u]);
       s.of[u] *= factor[t];
-      if (full) continue;
-      for (uint32_t r = 0; r < 4; ++r)
-        if (!sees(t, tile + 16 * u + 4 * group + r)) s.of[u][r] = -kInfinity;
+      const uint32_t own = visible >> (16 * u + 4 * group);
+      for (uint32_t r = 0; r < 4; ++r) s.of[u][r] = (own >> r & 1) != 0 ? s.of[u][r] : -kInfinity;
     }
     return s;
   }
@@ -326,17 +338,22 @@ struct Decode {
     int32_t tile = start + static_cast<int32_t>(wave() * kTile);
     if (tile < stop) load(tile);
     for (; tile < stop; tile += kWaves * kTile) {
-      const bool full = tile >= all_from && tile + static_cast<int32_t>(kTile) <= all_to;
+      const bool full = mask == nullptr && tile >= all_from && tile + static_cast<int32_t>(kTile) <= all_to;
       const bool unclean = full ? store_values<false>(tile) : store_values<true>(tile);
+      const uint32_t allowed = unmasked(tile);
+      uint32_t visible[Tiles];
       Scores s[Tiles];
-      for (uint32_t t = 0; t < Tiles; ++t) s[t] = scores(t, tile, full);
+      for (uint32_t t = 0; t < Tiles; ++t) {
+        visible[t] = visible_to_row(t, tile, allowed);
+        s[t] = scores(t, visible[t]);
+      }
       // The products have read K when their sums have been scaled: no load lands in an operand (rule G21).
       __builtin_amdgcn_sched_barrier(0);
       load(tile + kWaves * kTile);
       bf16x8 p[Tiles];
       for (uint32_t t = 0; t < Tiles; ++t) p[t] = probabilities(t, s[t]);
       add_products(p);
-      if (__builtin_amdgcn_ballot_w64(unclean) != 0) add_unclean(tile);
+      if (__builtin_amdgcn_ballot_w64(unclean) != 0) add_unclean(tile, visible);
     }
   }
 
@@ -393,7 +410,7 @@ struct Decode {
 };
 
 template <typename T, uint32_t Dqk, uint32_t Dv, uint32_t Tiles>
-__device__ void decode(const DecodeArgs& a) {
+__device__ void decode(const DecodeArguments& a) {
   using Kernel = Decode<T, Dqk, Dv, Tiles>;
   __shared__ typename Kernel::Shared shared;
   Kernel kernel(a, shared);
@@ -413,12 +430,12 @@ __device__ void store(void* to, uint32_t type, float x) {
 
 }  // namespace
 
-#define ZYFA_DECODE(kv, T, dqk, dv)                                                               \
-  __global__ __launch_bounds__(kDecodeItems) void decode_##kv##_##dqk##_##dv##_16(DecodeArgs a) { \
-    decode<T, dqk, dv, 1>(a);                                                                     \
-  }                                                                                               \
-  __global__ __launch_bounds__(kDecodeItems) void decode_##kv##_##dqk##_##dv##_32(DecodeArgs a) { \
-    decode<T, dqk, dv, 2>(a);                                                                     \
+#define ZYFA_DECODE(kv, T, dqk, dv)                                                                    \
+  __global__ __launch_bounds__(kDecodeItems) void decode_##kv##_##dqk##_##dv##_16(DecodeArguments a) { \
+    decode<T, dqk, dv, 1>(a);                                                                          \
+  }                                                                                                    \
+  __global__ __launch_bounds__(kDecodeItems) void decode_##kv##_##dqk##_##dv##_32(DecodeArguments a) { \
+    decode<T, dqk, dv, 2>(a);                                                                          \
   }
 
 ZYFA_DECODE(bf16, bf16, 64, 64)
@@ -430,25 +447,75 @@ ZYFA_DECODE(e4m3, e4m3, 128, 128)
 ZYFA_DECODE(e4m3, e4m3, 192, 128)
 ZYFA_DECODE(e4m3, e4m3, 256, 256)
 
-// Output and lse of one row, a work-item per column. A sink enlarges the denominator and is not part of lse.
-__global__ __launch_bounds__(256) void decode_combine(DecodeArgs a) {
-  const uint32_t head = block(), query = block_y(), batch = block_z(), d = thread(), dv = block_items();
-  const uint64_t row = (uint64_t{batch} * a.heads + head) * a.queries + query, part = row * a.splits;
-  float largest = -kInfinity, total = 0.0f, out = 0.0f;
-  for (uint32_t s = 0; s < a.splits; ++s) largest = __builtin_fmaxf(largest, a.partial_sums[2 * (part + s)]);
-  for (uint32_t s = 0; s < a.splits; ++s) {
-    const float keep = exp2(a.partial_sums[2 * (part + s)] - subtrahend(largest));
-    total += a.partial_sums[2 * (part + s) + 1] * keep;
-    out += a.partial_out[(part + s) * dv + d] * keep;
+namespace {
+
+// Largest maximum of a row's parts, and the sum of its exponentials.
+struct Total {
+  float largest, sum;
+};
+__device__ Total total_of(const float* sums, uint32_t splits) {
+  Total total = {-kInfinity, 0.0f};
+  for (uint32_t s = lane(); s < splits; s += kWaveLanes)
+    total.largest = __builtin_fmaxf(total.largest, sums[2 * s]);
+  total.largest = wave_max(total.largest);
+  for (uint32_t s = lane(); s < splits; s += kWaveLanes)
+    total.sum += sums[2 * s + 1] * exp2(sums[2 * s] - subtrahend(total.largest));
+  total.sum = wave_sum(total.sum);
+  return total;
+}
+
+// The sum of every `step`-th part of the row from `first` on, four columns; several loads on their way.
+__device__ floatx4 sum_of_parts(const DecodeArguments& a, uint64_t part, float largest, uint32_t first,
+                                uint32_t step, uint32_t column) {
+  constexpr uint32_t kAtOnce = 8;
+  const float *outs = a.partial_out + part * a.v_dim, *sums = a.partial_sums + 2 * part;
+  floatx4 out = 0.0f;
+  for (uint32_t base = first; base < a.splits; base += kAtOnce * step) {
+    floatx4 parts[kAtOnce];
+    float maxima[kAtOnce];
+#pragma unroll
+    for (uint32_t i = 0; i < kAtOnce; ++i) {
+      const uint32_t s = base + i * step < a.splits ? base + i * step : first;
+      parts[i] = *reinterpret_cast<const floatx4*>(outs + (s * a.v_dim + column));
+      maxima[i] = sums[2 * s];
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < kAtOnce; ++i)
+      if (base + i * step < a.splits) out += parts[i] * exp2(maxima[i] - subtrahend(largest));
   }
-  const bool nothing = total == 0.0f;
-  const float v_scale =
-      a.v_scale ? a.v_scale[batch * a.v_scale_batch + head / (a.heads / a.kv_heads) * a.v_scale_head] : 1.0f;
-  const float sink = a.sinks ? exp2(a.sinks[head] * kLog2E - subtrahend(largest)) : 0.0f;
+  return out;
+}
+
+__device__ void store_row(const DecodeArguments& a, uint32_t column, floatx4 out, Total total) {
+  const uint32_t head = block(), query = block_y(), batch = block_z();
+  const uint32_t kv_head = head / (a.heads / a.kv_heads);
+  const float v_scale = a.v_scale ? a.v_scale[batch * a.v_scale_batch + kv_head * a.v_scale_head] : 1.0f;
+  // A sink enlarges the denominator and is not part of lse.
+  const float sink = a.sinks ? exp2(a.sinks[head] * kLog2E - subtrahend(total.largest)) : 0.0f;
   const uint32_t bytes = a.out_type == kDecodeF32 ? 4 : 2;
   char* to =
       static_cast<char*>(a.out) + batch * a.out_batch + head * a.out_head + uint64_t{query} * a.out_row;
-  store(to + d * bytes, a.out_type, nothing ? 0.0f : out * v_scale / (total + sink));
-  if (a.lse != nullptr && d == 0)
-    a.lse[row] = nothing ? -kInfinity : kLn2 * (largest + __builtin_amdgcn_logf(total));
+  for (uint32_t i = 0; i < 4; ++i)
+    store(to + (column + i) * bytes, a.out_type,
+          total.sum == 0.0f ? 0.0f : out[i] * v_scale / (total.sum + sink));
+}
+
+}  // namespace
+
+// Output and lse of one row: work-items of four columns each, the rest of the workgroup shares its parts.
+__global__ __launch_bounds__(kDecodeItems) void decode_combine(DecodeArguments a) {
+  __shared__ floatx4 sums[kDecodeItems];
+  const uint64_t row = (uint64_t{block_z()} * a.heads + block()) * a.queries + block_y(),
+                 part = row * a.splits;
+  const uint32_t columns = a.v_dim / 4, groups = kDecodeItems / columns;
+  const uint32_t column = 4 * (thread() % columns), group = thread() / columns;
+  const Total total = total_of(a.partial_sums + 2 * part, a.splits);
+  sums[thread()] = sum_of_parts(a, part, total.largest, group, groups, column);
+  barrier();
+  if (group != 0) return;
+  floatx4 out = sums[thread()];
+  for (uint32_t g = 1; g < groups; ++g) out += sums[g * columns + thread()];
+  store_row(a, column, out, total);
+  if (a.lse != nullptr && thread() == 0)
+    a.lse[row] = total.sum == 0.0f ? -kInfinity : kLn2 * (total.largest + __builtin_amdgcn_logf(total.sum));
 }

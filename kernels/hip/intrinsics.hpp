@@ -147,6 +147,9 @@ __device__ float exp2(float x) { return __builtin_amdgcn_exp2f(x); }
 __device__ float log2(float x) { return __builtin_amdgcn_logf(x); }
 __device__ float reciprocal(float x) { return __builtin_amdgcn_rcpf(x); }
 
+// x, which is the same in all lanes, in a scalar register.
+__device__ int uniform(int x) { return __builtin_amdgcn_readfirstlane(x); }
+
 // Whether it holds in some lane; the same in all lanes.
 __device__ bool any(bool condition) { return __builtin_amdgcn_ballot_w64(condition) != 0; }
 

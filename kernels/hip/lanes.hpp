@@ -66,4 +66,13 @@ __device__ float wave_max(float x) {
   return max_of_groups(x);
 }
 
+// All lanes get the same bits: at each step both lanes of a pair add the same two numbers.
+__device__ float wave_sum(float x) {
+  x += permuted<kXor8>(x);
+  x += permuted<kRotate4>(x);
+  x += permuted<kRotate2>(x);
+  x += permuted<kRotate1>(x);
+  return sum_of_groups(x);
+}
+
 }  // namespace zyfa

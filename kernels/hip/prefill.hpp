@@ -81,14 +81,18 @@ __device__ float rescale(float tile_max, float factor, Result<kValueDim>& result
   return anchor;
 }
 
-// Rounded to bfloat16, and their sum.
+// Rounded to bfloat16, and their sum. Where the factor is at most 1 one multiply-add is as good as a
+// difference and a product: it cannot overflow, and what it loses is the same for all keys of the tile.
+template <bool kFused>
 __device__ void probabilities(const floatx16 (&s)[2], float anchor, float factor, bf16x8 (&p)[kHalfSteps],
                               float& sum) {
+  const float shift = -anchor * factor;
+  const auto probability = [&](float score) {
+    return exp2(kFused ? __builtin_fmaf(score, factor, shift) : (score - anchor) * factor);
+  };
 #pragma unroll
   for (uint32_t i = 0; i < kHeld; i += 2) {
-    const float a = exp2((s[i / 16][i % 16] - anchor) * factor);
-    const float b = exp2((s[i / 16][i % 16 + 1] - anchor) * factor);
-    const bf16x2 pair = to_bf16(a, b);
+    const bf16x2 pair = to_bf16(probability(s[i / 16][i % 16]), probability(s[i / 16][i % 16 + 1]));
     sum = add_pair(pair, sum);
     p[i / 8][i % 8] = pair[0];
     p[i / 8][i % 8 + 1] = pair[1];
@@ -107,16 +111,20 @@ struct Work {
 };
 
 // Returns whether the product is wrong for want of care: V is not finite at keys that some row does not see.
-template <uint32_t kDim, uint32_t kValueDim, bool kGeneral, bool kCareful>
+//
+// The pieces of the next tile are asked for between matrix instructions: together they would hold up the wave
+// for as long as a quarter of the tile takes.
+template <uint32_t kDim, uint32_t kValueDim, bool kGeneral, bool kCareful, typename Next>
 __device__ bool attend(const Work<kDim>& work, lds_ptr<const uint8_t> keys, lds_ptr<const uint8_t> values,
-                       uint32_t tile, uint64_t unmasked, Result<kValueDim>& result) {
-  constexpr uint32_t kBlocks = Tile<kValueDim>::kBlocks;
+                       uint32_t tile, uint64_t unmasked, const Next& next, Result<kValueDim>& result) {
+  constexpr uint32_t kBlocks = Tile<kValueDim>::kBlocks, kProducts = 2 * Tile<kDim>::kSteps;
   floatx16 s[2] = {};
-  Operands<2 * Tile<kDim>::kSteps> key_operands;
+  Operands<kProducts> key_operands;
   const auto key = [&](uint32_t i) { return key_operand<kDim>(keys, i % 2, i / 2); };
   key_operands.begin(key);
   key_operands.multiply_all(
-      key, [&](uint32_t i) -> floatx16& { return s[i % 2]; }, [&](uint32_t i) { return work.q[i / 2]; });
+      key, [&](uint32_t i) -> floatx16& { return s[i % 2]; }, [&](uint32_t i) { return work.q[i / 2]; },
+      [&](uint32_t i) { next.beside(i, kProducts); });
 
   const bool masked =
       !covers(work.wave.all, tile) || unmasked != ~uint64_t{0} || (kGeneral && work.a.bias != nullptr);
@@ -133,7 +141,7 @@ __device__ bool attend(const Work<kDim>& work, lds_ptr<const uint8_t> keys, lds_
   const float anchor = rescale(top, work.scale.factor, result);
   bf16x8 p[kHalfSteps];
   if (kCareful) {
-    probabilities(s, anchor, work.scale.factor, p, result.sum);
+    probabilities<!kGeneral>(s, anchor, work.scale.factor, p, result.sum);
     multiply_nonfinite<kValueDim>(values, p, seen, result.o);
     return false;
   }
@@ -141,10 +149,10 @@ __device__ bool attend(const Work<kDim>& work, lds_ptr<const uint8_t> keys, lds_
   const auto value = [&](uint32_t i) { return value_operand<kValueDim>(values, i % kBlocks, i / kBlocks); };
   value_operands.begin(value);
   const bool wrong = masked && has_nonfinite<kValueDim>(values);
-  probabilities(s, anchor, work.scale.factor, p, result.sum);
+  probabilities<!kGeneral>(s, anchor, work.scale.factor, p, result.sum);
   value_operands.multiply_all(
       value, [&](uint32_t i) -> floatx16& { return result.o[i % kBlocks]; },
-      [&](uint32_t i) { return p[i / kBlocks]; });
+      [&](uint32_t i) { return p[i / kBlocks]; }, [](uint32_t) {});
   return wrong;
 }
 
@@ -241,43 +249,79 @@ struct Source {
   uint32_t first, end;  // tiles
 };
 
-// All tiles in ascending order. Returns what attend() does, for this wave.
-template <uint32_t kDim, uint32_t kValueDim, uint32_t kWaves, bool kGeneral, bool kCareful>
+// A key and a value tile on their way to a stage.
+template <uint32_t kDim, uint32_t kValueDim, uint32_t kWaves>
+struct FetchBoth {
+  FetchKeys<kDim, kWaves> keys;
+  FetchValues<kValueDim, kWaves> values;
+  static constexpr uint32_t kKeyPieces = decltype(keys)::kPieces;
+  static constexpr uint32_t kPieces = kKeyPieces + decltype(values)::kPieces;
+
+  __device__ FetchBoth(const Source& from, uint32_t tile, const Stage& to)
+      : keys(from.keys, tile, to.keys), values(from.values, tile, to.values) {}
+  __device__ void piece(uint32_t i) const { i < kKeyPieces ? keys.piece(i) : values.piece(i - kKeyPieces); }
+  // The pieces that go with product i of `products`.
+  __device__ void beside(uint32_t i, uint32_t products) const {
+#pragma unroll
+    for (uint32_t j = 0; j < kPieces; ++j)
+      if (j * products / kPieces + 1 == i) piece(j);
+  }
+  __device__ void all() const {
+#pragma unroll
+    for (uint32_t i = 0; i < kPieces; ++i) piece(i);
+  }
+};
+struct NothingToFetch {
+  __device__ void beside(uint32_t, uint32_t) const {}
+};
+
+__device__ void arrive() {
+  wait_for_loads();
+  barrier();
+}
+
+// All tiles in ascending order, the next one being loaded meanwhile. Returns what attend() does, for this
+// wave.
+template <uint32_t kDim, uint32_t kValueDim, uint32_t kWaves, bool kGeneral>
 __device__ bool attend_tiles(const Work<kDim>& work, const Place& p, const Source& from, const Stages& stages,
                              Result<kValueDim>& result) {
-  // Care is rare: one stage, half the code.
-  constexpr bool kOverlap = kTwoStages && !kCareful;
-  const auto fetch = [&](uint32_t tile, const Stage& to) {
-    fetch_keys<kDim, kWaves>(from.keys, tile, to.keys);
-    fetch_values<kValueDim, kWaves>(from.values, tile, to.values);
-  };
-  const auto arrive = [] {
-    wait_for_loads();
-    barrier();
-  };
+  using Next = FetchBoth<kDim, kValueDim, kWaves>;
   uint32_t mask = mask_byte(work.a, p, from.first);
-  fetch(from.first, stages.even);
+  Next(from, from.first, stages.even).all();
   arrive();
 
   bool wrong = false;
-  const auto step = [&](uint32_t tile, const Stage& here, const Stage& next) {
+  const auto step = [&](uint32_t tile, const Stage& here, const Stage& other) {
     const uint64_t unmasked = __builtin_amdgcn_ballot_w64(mask != 0);
-    if (tile + 1 < from.end) {
-      mask = mask_byte(work.a, p, tile + 1);
-      if (kOverlap) fetch(tile + 1, next);
-    }
+    mask = mask_byte(work.a, p, tile + 1);
+    const Next next(from, tile + 1, other);
     if (touches(work.wave.any, tile))
-      wrong |=
-          attend<kDim, kValueDim, kGeneral, kCareful>(work, here.keys, here.values, tile, unmasked, result);
+      wrong |= attend<kDim, kValueDim, kGeneral, false>(work, here.keys, here.values, tile, unmasked, next,
+                                                        result);
+    else
+      next.all();
     arrive();
-    if (!kOverlap && tile + 1 < from.end) {
-      fetch(tile + 1, here);
-      arrive();
-    }
   };
-  for (uint32_t tile = from.first; tile < from.end; tile += kOverlap ? 2 : 1) {
+  for (uint32_t tile = from.first; tile < from.end; tile += 2) {
     step(tile, stages.even, stages.odd);
-    if (kOverlap && tile + 1 < from.end) step(tile + 1, stages.odd, stages.even);
+    if (tile + 1 < from.end) step(tile + 1, stages.odd, stages.even);
+  }
+  return wrong;
+}
+
+// The same tile after tile in one stage: with care, which is rare, or where two stages do not fit.
+template <uint32_t kDim, uint32_t kValueDim, uint32_t kWaves, bool kGeneral, bool kCareful>
+__device__ bool attend_tiles_singly(const Work<kDim>& work, const Place& p, const Source& from,
+                                    const Stage& stage, Result<kValueDim>& result) {
+  bool wrong = false;
+  for (uint32_t tile = from.first; tile < from.end; ++tile) {
+    const uint64_t unmasked = __builtin_amdgcn_ballot_w64(mask_byte(work.a, p, tile) != 0);
+    FetchBoth<kDim, kValueDim, kWaves>(from, tile, stage).all();
+    arrive();
+    if (touches(work.wave.any, tile))
+      wrong |= attend<kDim, kValueDim, kGeneral, kCareful>(work, stage.keys, stage.values, tile, unmasked,
+                                                           NothingToFetch{}, result);
+    barrier();
   }
   return wrong;
 }
@@ -316,10 +360,15 @@ __device__ void prefill(Arguments& a) {
 
   Result<kValueDim> result;
   if (from.first < from.end) {
-    const bool wrong = attend_tiles<kDim, kValueDim, kWaves, kGeneral, false>(work, p, from, stages, result);
+    bool wrong;
+    if constexpr (kTwoStages)
+      wrong = attend_tiles<kDim, kValueDim, kWaves, kGeneral>(work, p, from, stages, result);
+    else
+      wrong =
+          attend_tiles_singly<kDim, kValueDim, kWaves, kGeneral, false>(work, p, from, stages.even, result);
     if (in_some_wave<kWaves>(wrong, (lds_ptr<uint32_t>)keys_even)) {
       result = {};
-      attend_tiles<kDim, kValueDim, kWaves, kGeneral, true>(work, p, from, stages, result);
+      attend_tiles_singly<kDim, kValueDim, kWaves, kGeneral, true>(work, p, from, stages.even, result);
     }
   }
   if (p.has_rows) write<kValueDim>(reread(a), p, work.scale, result);

@@ -44,10 +44,10 @@ struct Bf16PrefillArguments {
   unsigned reserved;  // 0
 };
 
-// Softcap, bias, and scales that cannot be folded into the factor of a difference of scores: negative ones,
-// and those that could make 0 · inf of it.
+// Softcap, bias, and scales that cannot be folded into the factor of a difference of scores: those that are
+// not positive, and those with which a score could overflow or a difference of -inf be multiplied by 0.
 constexpr bool needs_general(const Bf16PrefillArguments& a) {
-  return a.softcap != 0 || a.bias != nullptr || !(a.scale >= 1e-37f && a.scale <= 1e38f);
+  return a.softcap != 0 || a.bias != nullptr || !(a.scale >= 1e-37f && a.scale <= 0.69f);
 }
 
 }  // namespace zyfa

@@ -2,7 +2,7 @@
 // alone. Two launches: maxima of blocks of rows, then scale and codes. A lane handles eight elements at a
 // time; what neighbours in a row exchange never leaves the registers.
 #include "chunk.hpp"
-#include "quantize_args.hpp"
+#include "quantize_arguments.hpp"
 
 using namespace zyfa;
 using namespace zyfa::kernels;
@@ -33,7 +33,7 @@ __device__ const char* head_of(const void* base, int64_t batch_stride, int64_t h
 // Calls step(place, index within a row's run of lanes, whether there is such a chunk) for the workgroup's
 // share of the head's chunks; all lanes of a wave together.
 template <typename Step>
-__device__ void for_each_chunk(const QuantizeArgs& a, Step step) {
+__device__ void for_each_chunk(const QuantizeArguments& a, Step step) {
   const uint32_t count = a.rows * (a.dim / kChunk);
   const uint32_t item = chunk_of_lane(thread());
   for (uint32_t base = block() * kQuantizeItems * kInFlight; base < count;
@@ -50,7 +50,7 @@ __device__ void for_each_chunk(const QuantizeArgs& a, Step step) {
 }
 
 template <typename T>
-__device__ void load(const QuantizeArgs& a, const Place (&places)[kInFlight], floatx8 (&x)[kInFlight]) {
+__device__ void load(const QuantizeArguments& a, const Place (&places)[kInFlight], floatx8 (&x)[kInFlight]) {
   const char* head = head_of(a.x, a.x_batch, a.x_head);
   for (uint32_t i = 0; i < kInFlight; ++i)
     x[i] = load_chunk<T>(head + uint64_t{places[i].row} * a.x_row + places[i].chunk * (kChunk * sizeof(T)));
@@ -58,14 +58,14 @@ __device__ void load(const QuantizeArgs& a, const Place (&places)[kInFlight], fl
     for (uint32_t i = 0; i < kInFlight; ++i) x[i] = rotated(x[i], chunk_of_lane(lane()), a.rotation);
 }
 
-__device__ bool is_masked(const QuantizeArgs& a, uint32_t row) {
+__device__ bool is_masked(const QuantizeArguments& a, uint32_t row) {
   const char* mask = static_cast<const char*>(a.mask) + block_z() * a.mask_batch;
   if (a.mask_bytes == 1) return reinterpret_cast<const uint8_t*>(mask)[row] == 0;
   if (a.mask_bytes == 4) return reinterpret_cast<const uint32_t*>(mask)[row] == 0;
   return reinterpret_cast<const uint64_t*>(mask)[row] == 0;
 }
 
-__device__ bool counts(const QuantizeArgs& a, uint32_t row) {
+__device__ bool counts(const QuantizeArguments& a, uint32_t row) {
   return row >= a.row_begin && row < a.row_end && (a.mask == nullptr || !is_masked(a, row));
 }
 
@@ -86,7 +86,7 @@ __device__ float workgroup_max(float x) {
 }
 
 template <typename T>
-__device__ void amax(const QuantizeArgs& a) {
+__device__ void amax(const QuantizeArguments& a) {
   float largest = 0.0f;
   for_each_chunk(a, [&](const Place(&places)[kInFlight], const bool (&inside)[kInFlight]) {
     floatx8 x[kInFlight];
@@ -103,7 +103,7 @@ struct Maxima {
   uint64_t first, stride;
   uint32_t runs, length, scale;
 };
-__device__ Maxima maxima_of(const QuantizeArgs& a) {
+__device__ Maxima maxima_of(const QuantizeArguments& a) {
   const uint32_t head = block_z() * a.heads + block_y();
   if (a.granularity == kPerTensor) return {0, 0, 1, a.batch * a.heads * a.blocks, 0};
   if (a.granularity == kPerHead)
@@ -111,7 +111,7 @@ __device__ Maxima maxima_of(const QuantizeArgs& a) {
   return {uint64_t{head} * a.blocks, 0, 1, a.blocks, head};
 }
 
-__device__ float scale_of(const QuantizeArgs& a) {
+__device__ float scale_of(const QuantizeArguments& a) {
   const Maxima from = maxima_of(a);
   float largest = 0.0f;
   for (uint32_t run = 0; run < from.runs; ++run)
@@ -156,7 +156,7 @@ __device__ uint32_t codes_of(const Divisor& divisor, float a, float b, float c, 
 }
 
 template <typename T>
-__device__ void convert(const QuantizeArgs& a) {
+__device__ void convert(const QuantizeArguments& a) {
   const Divisor divisor(scale_of(a));
   uint8_t* head =
       const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(head_of(a.codes, a.codes_batch, a.codes_head)));
@@ -174,7 +174,7 @@ __device__ void convert(const QuantizeArgs& a) {
 }
 
 template <typename T>
-__device__ void hadamard(const HadamardArgs& a) {
+__device__ void hadamard(const HadamardArguments& a) {
   const uint64_t count = a.count / kChunk, step = uint64_t{a.blocks} * kQuantizeItems;
   const uint32_t item = chunk_of_lane(thread());
   for (uint64_t base = uint64_t{block()} * kQuantizeItems; base < count; base += step) {
@@ -189,12 +189,14 @@ __device__ void hadamard(const HadamardArgs& a) {
 
 }  // namespace
 
-#define ZYFA_QUANTIZE_KERNELS(name, T)                                                                   \
-  __global__ __launch_bounds__(kQuantizeItems) void quantize_amax_##name(QuantizeArgs a) { amax<T>(a); } \
-  __global__ __launch_bounds__(kQuantizeItems) void quantize_convert_##name(QuantizeArgs a) {            \
-    convert<T>(a);                                                                                       \
-  }                                                                                                      \
-  __global__ __launch_bounds__(kQuantizeItems) void hadamard_##name(HadamardArgs a) { hadamard<T>(a); }
+#define ZYFA_QUANTIZE_KERNELS(name, T)                                                             \
+  __global__ __launch_bounds__(kQuantizeItems) void quantize_amax_##name(QuantizeArguments a) {    \
+    amax<T>(a);                                                                                    \
+  }                                                                                                \
+  __global__ __launch_bounds__(kQuantizeItems) void quantize_convert_##name(QuantizeArguments a) { \
+    convert<T>(a);                                                                                 \
+  }                                                                                                \
+  __global__ __launch_bounds__(kQuantizeItems) void hadamard_##name(HadamardArguments a) { hadamard<T>(a); }
 
 ZYFA_QUANTIZE_KERNELS(f32, float)
 ZYFA_QUANTIZE_KERNELS(f16, half)

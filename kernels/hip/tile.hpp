@@ -35,34 +35,41 @@ struct Rows {
   uint32_t pitch, first, end;
 };
 
-// Starts the loads of a tile by all waves of the workgroup; rows outside of `rows` become zeros.
-template <uint32_t kDim, uint32_t kWaves, typename Chunk>
-__device__ void fetch(const Rows& rows, uint32_t tile, lds_ptr<uint8_t> to, Chunk chunk) {
+// A tile on its way to LDS, in pieces that each wave of the workgroup asks for; rows outside of `rows` become
+// zeros, and all of them when there is no such tile.
+template <uint32_t kDim, uint32_t kWaves, uint32_t (*chunk)(uint32_t, uint32_t)>
+struct Fetch {
   using T = Tile<kDim>;
-  constexpr uint32_t kItems = kWaves * kWaveLanes;
+  static constexpr uint32_t kItems = kWaves * kWaveLanes;
+  static constexpr uint32_t kPieces = kTileKeys * T::kRowChunks / kItems;
   static_assert(kTileKeys * T::kRowChunks % kItems == 0);
-  const uint32_t first = tile * kTileKeys;
-  const uint32_t here = rows.end - first < kTileKeys ? rows.end - first : kTileKeys;
-  const window from =
-      window_of(rows.base + uint64_t{first} * rows.pitch, (here - 1) * rows.pitch + T::kRowBytes);
-#pragma unroll
-  for (uint32_t i = 0; i < kTileKeys * T::kRowChunks / kItems; ++i) {
+
+  window from;
+  uint32_t pitch, hidden;  // leading rows outside
+  lds_ptr<uint8_t> to;
+
+  __device__ Fetch(const Rows& rows, uint32_t tile, lds_ptr<uint8_t> to) : pitch(rows.pitch), to(to) {
+    const uint32_t first = tile * kTileKeys;
+    const uint32_t left = first < rows.end ? rows.end - first : 0;
+    const uint32_t here = left < kTileKeys ? left : kTileKeys;
+    hidden = first < rows.first ? rows.first - first : 0;
+    // clang would compute them per lane, and loop over lanes with different windows.
+    const uint32_t bytes = uniform(here == 0 ? 0 : (here - 1) * pitch + T::kRowBytes);
+    from = window_of(rows.base + uint64_t{first} * pitch, bytes);
+  }
+  __device__ void piece(uint32_t i) const {
     const uint32_t slot = i * kItems + thread();
     const uint32_t row = slot / T::kRowChunks;
     // The swizzles are their own inverse.
-    const uint32_t source = row * rows.pitch + kChunkBytes * chunk(row, slot % T::kRowChunks);
-    load_to_lds(from, first + row < rows.first ? kOutside : source,
+    const uint32_t source = row * pitch + kChunkBytes * chunk(row, slot % T::kRowChunks);
+    load_to_lds(from, row < hidden ? kOutside : source,
                 to + kChunkBytes * (i * kItems + wave() * kWaveLanes));
   }
-}
+};
 template <uint32_t kDim, uint32_t kWaves>
-__device__ void fetch_keys(const Rows& rows, uint32_t tile, lds_ptr<uint8_t> to) {
-  fetch<kDim, kWaves>(rows, tile, to, key_chunk<kDim>);
-}
+using FetchKeys = Fetch<kDim, kWaves, key_chunk<kDim>>;
 template <uint32_t kDim, uint32_t kWaves>
-__device__ void fetch_values(const Rows& rows, uint32_t tile, lds_ptr<uint8_t> to) {
-  fetch<kDim, kWaves>(rows, tile, to, value_chunk<kDim>);
-}
+using FetchValues = Fetch<kDim, kWaves, value_chunk<kDim>>;
 
 // Operand A of S^T = K·Q^T: rows are the keys 32 half + l % 32, k the dims 16 step + 8 (l / 32) + e.
 template <uint32_t kDim>
@@ -98,9 +105,10 @@ struct Operands {
 #pragma unroll
     for (uint32_t i = 0; i < kAhead; ++i) a[i] = load(i);
   }
-  // `sum(i)` is the accumulator of operand i, `b(i)` what it is multiplied with.
-  template <typename Load, typename Sum, typename Other>
-  __device__ void multiply_all(Load load, Sum sum, Other b) {
+  // `sum(i)` is the accumulator of operand i, `b(i)` what it is multiplied with, `also(i)` what goes on
+  // besides.
+  template <typename Load, typename Sum, typename Other, typename Also>
+  __device__ void multiply_all(Load load, Sum sum, Other b, Also also) {
 #pragma unroll
     for (uint32_t i = 0; i < kCount; ++i) {
       floatx16& d = sum(i);
@@ -110,6 +118,7 @@ struct Operands {
         keep(a[last % kAhead], b(last), d);
         if (next < kCount) a[last % kAhead] = load(next);
       }
+      also(i);
       pin_order();
     }
   }

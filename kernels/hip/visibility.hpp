@@ -30,7 +30,8 @@ __device__ int clamped(long long x, int low, int high) {
 __device__ KeyRange keys_of_batch(Arguments& a, uint32_t batch) {
   const int keys = static_cast<int>(a.keys);
   if (a.key_range == nullptr) return {0, keys};
-  return {clamped(a.key_range[2 * batch], 0, keys), clamped(a.key_range[2 * batch + 1], 0, keys)};
+  return {uniform(clamped(a.key_range[2 * batch], 0, keys)),
+          uniform(clamped(a.key_range[2 * batch + 1], 0, keys))};
 }
 
 // Those of them that causality and window leave to a row.

@@ -16,7 +16,7 @@ constexpr const char* kUnits[] = {"salu", "valu", "trans", "matrix", "smem",
 constexpr const char* kRoles[] = {"source",       "dpp_source",   "matrix_a", "matrix_b", "matrix_c",
                                   "matrix_scale", "matrix_index", "address",  "data",     "resource",
                                   "mask",         "lane_select",  "exec",     "m0",       "merge",
-                                  "result",       "partial"};
+                                  "unselected",   "passed_on",    "result",   "partial"};
 
 template <int N>
 nb::list to_list(const Uses<N>& uses) {

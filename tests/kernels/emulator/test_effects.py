@@ -51,7 +51,16 @@ TABLE: dict[str, tuple[str, list[Any], list[Any], list[Any], list[Any]]] = {
         "valu", [(2, 1, "source"), (3, 1, "source"), (2, 1, "source")], [(1, 1, "result")], [], [(VCC, 2, "result")],
     ),
     "v_mad_u64_u32 v[2:3], s[4:5], v6, v7, v[8:9]": (
-        "valu", [(6, 1, "source"), (7, 1, "source"), (8, 2, "source")], [(2, 2, "result")], [], [(4, 2, "result")],
+        "valu", [(6, 1, "source"), (7, 1, "source"), (8, 1, "source"), (9, 1, "passed_on")], [(2, 2, "result")], [],
+        [(4, 2, "result")],
+    ),
+    "v_pk_mul_f32 v[2:3], v[4:5], s[6:7] op_sel:[1,0] op_sel_hi:[1,0]": (
+        "valu", [(4, 1, "unselected"), (5, 1, "source")], [(2, 2, "result")],
+        [(6, 1, "source"), (7, 1, "unselected")], [],
+    ),
+    "v_pk_mov_b32 v[2:3], v[4:5], v[6:7] op_sel:[1,0]": (
+        "valu", [(4, 1, "unselected"), (5, 1, "source"), (6, 1, "source"), (7, 1, "unselected")], [(2, 2, "result")],
+        [], [],
     ),
     "v_readfirstlane_b32 vcc_hi, v1": ("valu", [(1, 1, "source")], [], [], [(VCC + 1, 1, "result")]),
     "v_readlane_b32 s4, v1, s5": ("valu", [(1, 1, "source")], [], [(5, 1, "lane_select")], [(4, 1, "result")]),

@@ -109,7 +109,8 @@ CASES = {
     "read where written": ("  s_mov_b64 exec, 1\n  v_mov_b32 v30, 0\n  v_mov_b32 v20, v30\n  s_mov_b64 exec, -1", None),
     "a lane that was written": ("  v_writelane_b32 v30, s4, 3\n  s_mov_b64 exec, 12\n  v_readlane_b32 s20, v30, 3\n"
                                 "  s_mov_b64 exec, -1", None),
-    "another lane than was written": ("  v_writelane_b32 v30, s4, 3\n  s_nop 0\n  v_readlane_b32 s20, v30, 4\n  s_mov_b32 s21, s20", "undefined_register"),
+    "another lane than was written": ("  v_writelane_b32 v30, s4, 3\n  s_nop 0\n  v_readlane_b32 s20, v30, 4\n"
+                                      "  s_mov_b32 s21, s20", "undefined_register"),
     "copy of half a pair": ("  v_mov_b32 v30, 0\n  v_mov_b64 v[20:21], v[30:31]\n  v_mov_b32 v22, v20", None),
     "copy of half a pair, used": ("  v_mov_b32 v30, 0\n  v_mov_b64 v[20:21], v[30:31]\n  v_mov_b32 v22, v21",
                                   "undefined_register"),
@@ -123,6 +124,32 @@ CASES = {
     "vcc never written": ("  s_mov_b64 s[20:21], vcc", "undefined_register"),
     "m0 written": ("  s_mov_b32 s20, m0", None),
     "half of a pair": ("  s_mov_b32 s30, 0\n  s_mov_b64 s[20:21], s[30:31]", "undefined_register"),
+    "half of a pair that op_sel passes over": (
+        "  v_mov_b32 v30, 0\n  v_pk_mul_f32 v[20:21], v[30:31], v[30:31] op_sel_hi:[0,0]", None),
+    "half of a pair that op_sel takes": (
+        "  v_mov_b32 v30, 0\n  v_pk_mul_f32 v[20:21], v[30:31], v[30:31] op_sel_hi:[0,1]", "undefined_register"),
+    "half of a scalar pair that op_sel passes over": (
+        "  v_mov_b32 v30, 0\n  s_mov_b32 s30, 0\n  v_pk_mul_f32 v[20:21], v[30:31], s[30:31] op_sel_hi:[0,0]", None),
+    "half of a wide addend": (
+        "  v_mov_b32 v30, 7\n  v_mad_u64_u32 v[20:21], s[20:21], v30, v30, v[30:31]\n  v_mov_b32 v22, v20", None),
+    "half of a wide addend passes on": (
+        "  v_mov_b32 v21, 0\n  v_mov_b32 v30, 7\n  v_mad_u64_u32 v[20:21], s[20:21], v30, v30, v[30:31]\n"
+        "  v_mov_b32 v22, v21", "undefined_register"),
+    "half of a scalar addend passes on": (
+        "  v_mov_b32 v30, 7\n  s_mov_b32 s30, 0\n  v_mad_i64_i32 v[20:21], s[20:21], v30, v30, s[30:31]\n"
+        "  v_mov_b32 v22, v21", "undefined_register"),
+    "a lane written": (
+        "  v_writelane_b32 v30, 7, 3\n  s_mov_b64 exec, 8\n  v_mov_b32 v20, v30\n  s_mov_b64 exec, -1", None),
+    "another lane written": (
+        "  v_writelane_b32 v30, 7, 3\n  s_mov_b64 exec, 12\n  v_mov_b32 v20, v30\n  s_mov_b64 exec, -1",
+        "undefined_register"),
+    "a lane read that was written": ("  v_writelane_b32 v30, 7, 3\n  s_nop 4\n  v_readlane_b32 s20, v30, 3", None),
+    "another lane read": (
+        "  s_mov_b64 exec, 1\n  v_mov_b32 v30, 0\n  s_nop 4\n  v_readlane_b32 s20, v30, 3\n  s_mov_b64 exec, -1",
+        "undefined_register"),
+    "first lane read": (
+        "  s_mov_b64 exec, 4\n  v_mov_b32 v30, 0\n  s_mov_b64 exec, 12\n  s_nop 4\n  v_readfirstlane_b32 s20, v30\n"
+        "  s_mov_b64 exec, -1", None),
 }  # fmt: skip
 
 

@@ -174,6 +174,7 @@ REFERENCES: dict[str, Callable[[int, int, int], int]] = {
         u(bound(s(a), -0x8000, 0x7FFF), 16) | u(bound(s(b), -0x8000, 0x7FFF), 16) << 16
     ),
     "v_pack_b32_f16 {d}, {a}, {b} op_sel:[1,0,0]": lambda a, b, c: a >> 16 | u(b, 16) << 16,
+    "v_pack_b32_f16 {d}, |{a}|, -{b}": lambda a, b, c: a & 0x7FFF | (u(b, 16) ^ 0x8000) << 16,
     "v_pk_add_u16 {d}, {a}, {b}": halves(lambda a, b: a + b),
     "v_pk_add_u16 {d}, {a}, {b} clamp": halves(lambda a, b: min(a + b, 0xFFFF)),
     "v_pk_sub_i16 {d}, {a}, {b} clamp": halves(lambda a, b: bound(s(a, 16) - s(b, 16), -0x8000, 0x7FFF)),

@@ -74,7 +74,7 @@ class Quantization:
         return x.strides[0], x.strides[head], x.strides[row]
 
     def packed(self, addresses: list[int]) -> bytes:
-        """QuantizeArgs, from the addresses of buffers()."""
+        """QuantizeArguments, from the addresses of buffers()."""
         batch, heads, rows, dim = self.sizes
         x, codes = self._strides(self.x), self._strides(self.codes)
         mask = (0, 0, 1)

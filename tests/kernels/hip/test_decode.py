@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import struct
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from kernels.hip.decode_launch import HEAD_DIMS, KV_NAMES, SOURCE, Decoding, Problem
 from ml_dtypes import bfloat16, float8_e4m3fn
 from numpy.typing import NDArray
 from zyfa_ort.kernels import code_objects
@@ -20,54 +18,10 @@ from zyfa_ort.numerics import LSE_TOLERANCES, TOLERANCES
 
 Array = NDArray[Any]
 
-SOURCE = Path(__file__).parents[3] / "kernels" / "hip" / "decode.hip"
-ITEMS = 256
-HEAD_DIMS = [(64, 64), (128, 128), (192, 128), (256, 256)]
-TYPES = {np.dtype(np.float32): 0, np.dtype(np.float16): 1, np.dtype(bfloat16): 2, np.dtype(float8_e4m3fn): 3}
-KV_NAMES = {np.dtype(bfloat16): "bf16", np.dtype(float8_e4m3fn): "e4m3"}
-
 
 @pytest.fixture(scope="module")
 def code() -> bytes:
     return compile_hip(SOURCE)
-
-
-@dataclass
-class Problem:
-    """q (B, Sq, Hq, Dqk), k (B, S, Hkv, Dqk), v (B, S, Hkv, Dv); scales (B, H)."""
-
-    q: Array
-    k: Array
-    v: Array
-    causal: bool = True
-    window_left: int = -1
-    scale: float | None = None
-    q_scale: Array | None = None
-    k_scale: Array | None = None
-    v_scale: Array | None = None
-    sinks: Array | None = None
-    key_range: tuple[list[int], list[int]] | None = None
-    top_left: bool = False
-    out_dtype: Any = bfloat16
-    launch: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def natural_scale(self) -> float:
-        return self.q.shape[-1] ** -0.5 if self.scale is None else self.scale
-
-    def visible(self) -> Array:
-        """(B, Sq, S)."""
-        batch, queries, keys = self.q.shape[0], self.q.shape[1], self.k.shape[1]
-        position = np.arange(queries)[:, None] + (0 if self.top_left else keys - queries)
-        key = np.arange(keys)
-        seen = np.ones((queries, keys), bool)
-        if self.causal:
-            seen &= key <= position
-        if self.window_left >= 0:
-            seen &= key >= position - self.window_left
-        begin, end = self.key_range or ([0] * batch, [keys] * batch)
-        inside = (key >= np.array(begin)[:, None]) & (key < np.array(end)[:, None])
-        return seen & inside[:, None]
 
 
 def naive(p: Problem) -> tuple[Array, Array]:
@@ -98,37 +52,12 @@ def decode(
     code: bytes, p: Problem, splits: int = 3, rows_per_tile: int = 16, **options: Any
 ) -> tuple[Array, Array]:
     """Output and lse by the two launches. No findings, not even warnings."""
-    batch, queries, heads, dqk = p.q.shape
-    keys, kv_heads, dv = p.v.shape[1:]
-    rows = batch * heads * queries
-    out = np.full((batch, queries, heads, dv), 77, p.out_dtype)
-    lse = np.full((batch, heads, queries), 77, np.float32)
-    buffers: list[Array | None] = [p.q, p.k, p.v, out, lse, p.q_scale, p.k_scale, p.v_scale, p.sinks]
-    buffers += [None, None] if p.key_range is None else [np.array(side, np.int32) for side in p.key_range]
-    buffers += [np.full(rows * splits * n, np.nan, np.float32) for n in (dv, 2)]
     device = Device()
-    # The device cannot hold an array without bytes; a kernel that touched one would be found out.
-    pointers = [0 if x is None or x.size == 0 else device.address(x) for x in buffers]
-    strides = [p.q.strides[0], *(n for x in (p.k, p.v, out) for n in (x.strides[0], x.strides[2]))]
-    row_strides = [p.q.strides[2], *(x.strides[1] for x in (p.q, p.k, p.v, out))]
-    scale_strides = [
-        n for x in (p.q_scale, p.k_scale, p.v_scale) for n in ((0, 0) if x is None else (x.shape[1], 1))
-    ]
-    packed = struct.pack(
-        "<13Q7q15IiIifIII",
-        *(*pointers, *strides, *row_strides, *scale_strides, heads, kv_heads, queries, keys),
-        *(0 if p.top_left else keys - queries, p.causal, p.window_left, p.natural_scale, splits),
-        *(TYPES[p.q.dtype], TYPES[out.dtype]),
-    )
-    tiles = -(-(heads // kv_heads * queries) // rows_per_tile)
-    name = f"decode_{KV_NAMES[p.k.dtype]}_{dqk}_{dv}_{rows_per_tile}"
-    for kernel, grid, block in (
-        (name, (splits, tiles, batch * kv_heads), ITEMS),
-        ("decode_combine", (heads, queries, batch), dv),
-    ):
-        result = device.launch(code, kernel, grid, block, packed, **options)
+    job = Decoding(p, splits, rows_per_tile)
+    for kernel, grid, block in job.launches:
+        result = device.launch(code, kernel, grid, block, job.buffers(), kernarg=job.packed, **options)
         assert not result.findings, result.table()
-    return out, lse
+    return job.out, job.lse
 
 
 def check(code: bytes, p: Problem, tolerance: str = "bf16", **options: Any) -> None:
@@ -152,14 +81,15 @@ def random_problem(
     seed: int = 0,
     **more: Any,
 ) -> Problem:
-    """Gaussian with outlier channels in K and Q, and a sink key; e4m3 caches come with scales."""
+    """Gaussian with outlier channels in K and Q, and a first key that all rows attend to; e4m3 caches come with scales."""
     rng = np.random.default_rng(seed + 1000 * keys + queries)
     q = rng.standard_normal((batch, queries, heads[0], dims[0]))
     k = rng.standard_normal((batch, keys, heads[1], dims[0]))
     v = rng.standard_normal((batch, keys, heads[1], dims[1]))
     k[..., 3] *= 12
     q[..., 3] *= 0.2
-    k[:, :1] *= 0.1
+    q[..., 7] = 1.5
+    k[:, :1, :, 7] = 40
     if dtype == float8_e4m3fn:
         more.setdefault("k_scale", rng.uniform(0.02, 0.05, (batch, heads[1])).astype(np.float32))
         more.setdefault("v_scale", rng.uniform(0.02, 0.05, (batch, heads[1])).astype(np.float32))
@@ -198,6 +128,12 @@ def test_key_counts_around_tiles(code: bytes, keys: int, dtype: Any) -> None:
         check(code, random_problem(1, keys, (4, 1), (64, 64), dtype), splits=splits)
 
 
+@pytest.mark.parametrize("splits", [1, 7, 8, 9, 63, 65, 150])
+def test_any_number_of_splits(code: bytes, splits: int) -> None:
+    for dims in ((64, 64), (128, 128)):
+        check(code, random_problem(1, 1100, (2, 1), dims), splits=splits)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("queries", [1, 2, 3, 15, 16])
 @pytest.mark.parametrize("heads", [(1, 1), (6, 2), (5, 1)])
@@ -221,6 +157,28 @@ def test_more_queries_than_keys_and_top_left(code: bytes, top_left: bool) -> Non
         check(code, p, splits=2)
 
 
+def test_caches_by_head_and_parts_of_longer_ones(code: bytes) -> None:
+    p = random_problem(2, 100, (4, 2), (64, 64), batch=2)
+    expected = decode(code, p)
+    for name in ("k", "v"):
+        storage = np.full((2, 2, 160, 64), np.nan, bfloat16)
+        part = storage.transpose(0, 2, 1, 3)[:, 20:120]
+        part[...] = getattr(p, name)
+        setattr(p, name, part)
+    np.testing.assert_array_equal(decode(code, p)[0], expected[0])
+
+
+def test_offsets_beyond_32_bits(code: bytes) -> None:
+    """Keys 3 GiB apart: the pages between them are never touched."""
+    p = random_problem(1, 5, (2, 2), (64, 64))
+    expected = decode(code, p)
+    for name in ("k", "v"):
+        storage = np.zeros((1, 5, 3 << 23, 64), bfloat16)
+        storage[:, :, -2:] = getattr(p, name)
+        setattr(p, name, storage[:, :, -2:])
+    np.testing.assert_array_equal(decode(code, p)[0], expected[0])
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ragged_batches_never_look_outside_of_their_ranges(code: bytes, dtype: Any) -> None:
     begin, end = [0, 37, 10, 150, 0], [200, 200, 11, 150, 170]
@@ -230,6 +188,16 @@ def test_ragged_batches_never_look_outside_of_their_ranges(code: bytes, dtype: A
         outside[begin[b] : end[b]] = False
         p.k[b, outside], p.v[b, outside] = np.nan, np.nan
     check(code, p)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows_per_tile", [16, 32])
+def test_masked_keys_and_values_never_matter(code: bytes, rows_per_tile: int, dtype: Any) -> None:
+    mask = np.random.default_rng(2).random((3, 150)) < 0.5
+    mask[1] = False
+    p = random_problem(5, 150, (4, 1), (64, 64), dtype, batch=3, key_mask=mask, window_left=80)
+    p.k[~mask], p.v[~mask] = np.nan, np.nan
+    check(code, p, rows_per_tile=rows_per_tile)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -339,6 +307,7 @@ def test_random_problems(code: bytes, dims: tuple[int, int], dtype: Any, seed: i
         *(queries, keys, (kv_heads * group, kv_heads), dims, dtype), batch=batch, seed=seed,
         causal=bool(rng.integers(2)), window_left=int(rng.choice([-1, 3, 50, 400])),
         key_range=(begin.tolist(), end) if rng.integers(2) else None,
+        key_mask=rng.random((batch, keys)) < 0.7 if rng.integers(2) else None,
         sinks=rng.standard_normal(kv_heads * group).astype(np.float32) if rng.integers(2) else None,
     )  # fmt: skip
     check(code, p, splits=int(rng.integers(1, 6)), rows_per_tile=int(rng.choice([16, 32])))

@@ -11,7 +11,7 @@ constexpr unsigned kQuantizeItems = 256;
 // Both passes take the same arguments, workgroups of kQuantizeItems and the grid (blocks, heads, batch),
 // blocks
 // >= 1. Strides are in bytes; x, codes and their strides are multiples of 16 (codes: 8).
-struct QuantizeArgs {
+struct QuantizeArguments {
   const void* x;
   unsigned char* codes;
   float* scale;      // 1, heads or batch * heads
@@ -29,16 +29,16 @@ struct QuantizeArgs {
   unsigned granularity;
   unsigned blocks;
 };
-static_assert(sizeof(QuantizeArgs) == 128, "host and device read the same bytes");
+static_assert(sizeof(QuantizeArguments) == 128, "host and device read the same bytes");
 
 // hadamard_*: contiguous rows; any grid along x, workgroups of kQuantizeItems.
-struct HadamardArgs {
+struct HadamardArguments {
   const void* x;
   void* y;
   unsigned long long count;  // elements, a multiple of 64
   unsigned rotation;         // 64, 128 or 256
   unsigned blocks;           // the grid
 };
-static_assert(sizeof(HadamardArgs) == 32, "host and device read the same bytes");
+static_assert(sizeof(HadamardArguments) == 32, "host and device read the same bytes");
 
 }  // namespace zyfa::kernels
