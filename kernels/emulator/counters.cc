@@ -16,8 +16,9 @@ void clear(uint64_t* bits, unsigned reg) { bits[reg >> 6] &= ~(uint64_t{1} << (r
 
 void Counters::reset() {
   vector_memory_.issued = vector_memory_.done = lds_.issued = lds_.done = 0;
+  vector_memory_.flats = lds_.flats = 0;
   for (Landing& landing : landings_) landing.width = 0;
-  std::fill(std::begin(vgpr_pending_), std::end(vgpr_pending_), 0);
+  for (Late& late : late_) std::fill(std::begin(late.pending), std::end(late.pending), 0);
   std::fill(std::begin(flat_vector_memory_), std::end(flat_vector_memory_), 0);
   std::fill(std::begin(flat_lds_), std::end(flat_lds_), 0);
   std::fill(std::begin(sgpr_pending_), std::end(sgpr_pending_), 0);
@@ -26,12 +27,13 @@ void Counters::reset() {
 
 template <unsigned kMax>
 void Counters::retire(Wave& wave, InOrder<kMax>& queue, Queue name, unsigned still_out) {
+  Late& late = late_[static_cast<int>(name)];
   while (queue.issued - queue.done > still_out) {
     const uint32_t number = ++queue.done;
     const Destination destination = queue.out[number % InOrder<kMax>::kSlots];
-    const uint32_t token = number << 2 | static_cast<uint32_t>(name);
+    queue.flats -= destination.flat;
     for (unsigned reg = destination.first; reg < unsigned{destination.first} + destination.count; ++reg)
-      if (owner_[reg] == token) clear(vgpr_pending_, reg);
+      if (late.number[reg] == number) clear(late.pending, reg);
     if (name == Queue::vector_memory && !landings_.empty()) land(wave, number);
   }
 }
@@ -71,40 +73,32 @@ template <unsigned kMax>
 void Counters::enter(Wave& wave, InOrder<kMax>& queue, Queue name, Destination destination) {
   retire(wave, queue, name, kMax - 1);
   ++queue.issued;
+  queue.flats += destination.flat;
   queue.out[queue.issued % InOrder<kMax>::kSlots] = destination;
 }
 
-void Counters::clear_flat() {
-  for (unsigned word = 0; word < std::size(vgpr_pending_); ++word) {
-    uint64_t rest = vgpr_pending_[word] & ~flat_vector_memory_[word] & ~flat_lds_[word];
-    for (; rest != 0; rest &= rest - 1) {
-      const unsigned reg = word * 64 + static_cast<unsigned>(__builtin_ctzll(rest));
-      if (vgpr_queue(reg) == Queue::flat) clear(vgpr_pending_, reg);
-    }
-  }
-}
-
 void Counters::wait(Wave& wave, const Instruction&, unsigned vmcnt, unsigned lgkmcnt) {
-  retire(wave, vector_memory_, Queue::vector_memory, vmcnt);
-  retire(wave, lds_, Queue::lds, lgkmcnt);
-  bool flat = false;
-  if (vmcnt == 0) {
-    for (uint64_t& word : flat_vector_memory_) flat |= word != 0, word = 0;
+  retire(wave, vector_memory_, Queue::vector_memory, vector_memory_.still_out(vmcnt));
+  retire(wave, lds_, Queue::lds, lds_.still_out(lgkmcnt));
+  uint64_t* const flat = late_[static_cast<int>(Queue::flat)].pending;
+  for (unsigned word = 0; word < std::size(flat_lds_); ++word) {
+    if (vmcnt == 0) flat_vector_memory_[word] = 0;
+    if (lgkmcnt == 0) flat_lds_[word] = 0;
+    flat[word] = flat_vector_memory_[word] | flat_lds_[word];
   }
   if (lgkmcnt == 0) {
-    for (uint64_t& word : flat_lds_) flat |= word != 0, word = 0;
     for (uint64_t& word : sgpr_pending_) word = 0;
     for (uint64_t& word : sgpr_half_waited_) word = 0;
   } else if (lgkmcnt < 15) {
     for (unsigned word = 0; word < std::size(sgpr_pending_); ++word)
       sgpr_half_waited_[word] = sgpr_pending_[word];
   }
-  if (flat) clear_flat();
 }
 
 void Counters::issue(Wave& wave, const Instruction& instruction, Queue queue, unsigned first, unsigned count,
                      uint64_t lanes) {
-  const Destination destination{static_cast<uint16_t>(first), static_cast<uint16_t>(count)};
+  const bool flat = instruction.info->format == Format::flat;
+  const Destination destination{static_cast<uint16_t>(first), static_cast<uint16_t>(count), flat};
   uint32_t number = 0;
   if (queue == Queue::vector_memory) {
     enter(wave, vector_memory_, queue, destination);
@@ -113,16 +107,15 @@ void Counters::issue(Wave& wave, const Instruction& instruction, Queue queue, un
     enter(wave, lds_, queue, destination);
     number = lds_.issued;
   } else {
-    enter(wave, vector_memory_, Queue::vector_memory, {});
-    enter(wave, lds_, Queue::lds, {});
+    enter(wave, vector_memory_, Queue::vector_memory, {0, 0, flat});
+    enter(wave, lds_, Queue::lds, {0, 0, flat});
   }
-  const uint32_t token = number << 2 | static_cast<uint32_t>(queue);
+  Late& late = late_[static_cast<int>(queue)];
   for (unsigned reg = first; reg < first + count; ++reg) {
-    const uint64_t before = vgpr_pending(reg);
-    lanes_[reg] = before != 0 && vgpr_queue(reg) == queue ? before | lanes : lanes;
-    owner_[reg] = token;
-    vgpr_address_[reg] = instruction.address;
-    set(vgpr_pending_, reg);
+    late.lanes[reg] = vgpr_pending(reg, queue) | lanes;
+    late.number[reg] = number;
+    late.address[reg] = instruction.address;
+    set(late.pending, reg);
     set(wave.vgpr_look, reg);
     if (queue == Queue::flat) set(flat_vector_memory_, reg), set(flat_lds_, reg);
   }

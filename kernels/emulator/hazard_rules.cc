@@ -102,12 +102,13 @@ void Hazards::find_overwritten_operands(const Effects& effects, Breaches& found)
   if (matrix_.size == 0) return;
   const Past& past = matrix_[0];
   if (between(past) >= past.effects->passes) return;
-  for (const Use& operand : past.effects->vgpr_reads)
-    if (operand.role == Role::matrix_a || operand.role == Role::matrix_b)
-      for (const Use& use : effects.vgpr_writes)
-        if (overlap(operand, use))
-          found.add(
-              {Rule::G21, Severity::warning, 0, past.instruction, "read as A or B", operand, Breach::vgpr});
+  const auto look = [&](const Use& touched, const char* verb) {
+    for (const Use& use : effects.vgpr_writes)
+      if (overlap(touched, use))
+        found.add({Rule::G21, Severity::warning, 0, past.instruction, verb, touched, Breach::vgpr});
+  };
+  for (const Use& operand : past.effects->vgpr_reads) look(operand, "read");
+  for (const Use& result : past.effects->vgpr_writes) look(result, kWritten);
 }
 
 namespace {

@@ -179,7 +179,9 @@ template <unsigned kDwords>
 void Lds::check_writes(Wave& wave, const Instruction& instruction, LdsAccess access, uint64_t lanes,
                        const uint32_t* at) {
   const State mine = stamp(wave, instruction, access);
-  const Readers relevant = 0xffff & ~(Readers{1} << wave.index);
+  // LDS-DMA does not queue behind the reads that its own wave has out.
+  const bool own_reads = access == LdsAccess::dma && has_reads_out(wave);
+  const Readers relevant = own_reads ? 0xffff : 0xffff & ~(Readers{1} << wave.index);
   State* const states = state_.data();
   Readers* const all_readers = readers_.data();
   const auto suspicious = [&](uint32_t dword) {
@@ -251,6 +253,10 @@ void Lds::check_write(Wave& wave, const Instruction& instruction, LdsAccess acce
   const bool dma = access == LdsAccess::dma;
   if (readers >> kEpochShift == epoch_) {
     const unsigned others = readers & 0xffff & ~(1u << wave.index);
+    if (dma && (readers >> wave.index & 1) != 0 && reads_out(wave, dword))
+      report(wave, Rule::lds_dma_overwrite, instruction, dword,
+             format("is overwritten although a read of it at %s is out: no s_waitcnt lgkmcnt covers it",
+                    offset_text(wave, readers >> 16 & kPlaceMask, instruction.address).c_str()));
     if (others != 0)
       report(wave, dma ? Rule::lds_dma_overwrite : Rule::lds_race, instruction, dword,
              format("is overwritten by wave %d although wave %d reads it (last read at %s): no barrier after "
@@ -271,7 +277,7 @@ void Lds::check_write(Wave& wave, const Instruction& instruction, LdsAccess acce
     if ((state & kAtomic) == 0 || access != LdsAccess::atomic)
       report_unordered(wave, instruction, "written", state, dword);
   } else if (dma) {
-    report_unordered(wave, instruction, "written", state, dword, (state & kDma) != 0);
+    report_unordered(wave, instruction, "written", state, dword);
   } else {
     uint32_t before = 0;
     std::memcpy(&before, &data_[4 * size_t{dword}], std::min<size_t>(4, data_.size() - 4 * size_t{dword}));
@@ -290,6 +296,24 @@ void Lds::note(const Wave& wave, const Instruction& instruction, LdsAccess acces
   record.lanes = lanes;
   record.address = instruction.address;
   std::memcpy(record.at, at, sizeof record.at);
+}
+
+bool Lds::has_reads_out(const Wave& wave) const {
+  return wave.counters.issued(Counters::Queue::lds) > wave.counters.done(Counters::Queue::lds);
+}
+
+bool Lds::reads_out(const Wave& wave, uint32_t dword) const {
+  const uint32_t count = std::min<uint32_t>(recorded_[wave.index], kRecords);
+  for (uint32_t i = 1; i <= count; ++i) {
+    const Record& record = records_[size_t(wave.index) * kRecords + (recorded_[wave.index] - i) % kRecords];
+    if (record.number <= wave.counters.done(Counters::Queue::lds)) break;
+    bool touched = false;
+    each_lane(record.lanes, [&](int lane) {
+      touched |= record.at[lane] < 4 * dword + 4 && 4 * dword < record.at[lane] + record.bytes;
+    });
+    if (touched) return true;
+  }
+  return false;
 }
 
 void Lds::barrier(const Workgroup& group) {
@@ -351,7 +375,7 @@ void Lds::report(Wave& wave, Rule rule, const Instruction& instruction, uint32_t
 }
 
 void Lds::report_unordered(Wave& wave, const Instruction& instruction, const char* verb, State state,
-                           uint32_t dword, bool dma_twice) {
+                           uint32_t dword) {
   const int writer = wave_of(state);
   const bool dma = state & kDma;
   const bool returned = number_of(state) <= wave.group->waves[static_cast<size_t>(writer)]->counters.done(
@@ -361,7 +385,7 @@ void Lds::report_unordered(Wave& wave, const Instruction& instruction, const cha
                         : returned     ? "no barrier between them"
                         : dma          ? "no s_waitcnt vmcnt of the writer covers it"
                                        : "no s_waitcnt and barrier between them";
-  const Rule rule = dma_twice ? Rule::lds_dma_overwrite : dma && verb[0] == 'r' ? Rule::G18 : Rule::lds_race;
+  const Rule rule = dma && verb[0] == 'r' ? Rule::G18 : Rule::lds_race;
   report(wave, rule, instruction, dword,
          format("is %s by wave %d; wave %d wrote it by %s at %s: %s", verb, wave.index, writer,
                 dma               ? "LDS-DMA"

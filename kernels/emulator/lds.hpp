@@ -73,6 +73,9 @@ class Lds {
   void check_read(Wave& wave, const Instruction& instruction, State& state, uint32_t dword);
   void check_write(Wave& wave, const Instruction& instruction, LdsAccess access, State state, Readers readers,
                    uint32_t dword);
+  // Whether the wave has LDS operations out at all, and reads of this dword.
+  bool has_reads_out(const Wave& wave) const;
+  bool reads_out(const Wave& wave, uint32_t dword) const;
   State stamp(const Wave& wave, const Instruction& instruction, LdsAccess access) const;
   Readers reader(int wave, uint64_t address) const;
   bool is_settled(State state) const;
@@ -84,7 +87,7 @@ class Lds {
   void report(Wave& wave, Rule rule, const Instruction& instruction, uint32_t dword,
               const std::string& message);
   void report_unordered(Wave& wave, const Instruction& instruction, const char* verb, State state,
-                        uint32_t dword, bool dma_twice = false);
+                        uint32_t dword);
   void report_double_writes(Wave& wave, const Instruction& instruction);
 
   std::vector<uint8_t> data_;

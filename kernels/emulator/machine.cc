@@ -18,6 +18,9 @@ namespace {
 // the chip; shuffled orders let one wave run ahead of the others as far as barriers allow.
 constexpr int kStep = 8, kLongTurn = 2048;
 constexpr uint32_t kLdsBytes = 163840, kMaxGrid = 0x7fffffff;
+constexpr uint64_t kMaxGroups = uint64_t{1} << 48;
+// Workgroups that order_seed shuffles together.
+constexpr uint64_t kShuffled = 1 << 16;
 
 enum Property : uint16_t {  // kernel_code_properties of the descriptor
   kPrivateSegmentBuffer = 1,
@@ -67,8 +70,14 @@ void check_request(const Kernel& kernel, const LaunchRequest& request) {
           format("launch of '%s': grid and block sizes must be positive (block at most 1024), got "
                  "grid[%d]=%u block[%d]=%u",
                  name, axis, request.grid[axis], axis, request.block[axis]));
+    if (uint64_t{request.grid[axis]} * request.block[axis] > UINT32_MAX)
+      throw LaunchError(
+          format("launch of '%s': grid[%d]=%u times block[%d]=%u work-items, the limit is 2^32 - 1", name,
+                 axis, request.grid[axis], axis, request.block[axis]));
     threads *= request.block[axis];
   }
+  if (uint64_t{request.grid[0]} * request.grid[1] > kMaxGroups / request.grid[2])
+    throw LaunchError(format("launch of '%s': more than 2^48 workgroups", name));
   if (threads > kernel.max_workgroup)
     throw LaunchError(format("launch of '%s': %llu work-items per workgroup, the kernel allows %u", name,
                              static_cast<unsigned long long>(threads), kernel.max_workgroup));
@@ -277,38 +286,43 @@ void PreparedLaunch::start(Workgroup& group, uint64_t number) {
 LaunchSummary launch(LoadedModule& module, Memory& memory, const LaunchRequest& request) {
   PreparedLaunch prepared(module, memory, request);
   const uint64_t seed = request.options.order_seed;
-  std::vector<uint64_t> order(prepared.group_count());
+  const uint64_t groups = prepared.group_count();
+  std::vector<uint64_t> order(std::min(groups, kShuffled));
   std::iota(order.begin(), order.end(), 0);
   std::mt19937_64 random(seed);
   if (seed != 0) std::shuffle(order.begin(), order.end(), random);
+  const auto number_of = [&](uint64_t i) {
+    const uint64_t begin = i - i % order.size();
+    return groups - begin < order.size() ? i : begin + order[i - begin];
+  };
 
-  std::atomic<size_t> next{0};
+  std::atomic<uint64_t> next{0};
   std::atomic<uint64_t> instructions{0};
   std::mutex mutex;
   std::exception_ptr failure;
   const auto work = [&] {
     Workgroup group;
-    for (size_t i; (i = next.fetch_add(1)) < order.size();) {
+    for (uint64_t i; (i = next.fetch_add(1)) < groups;) {
       try {
         std::mt19937_64 waves(seed + i);
-        prepared.start(group, order[i]);
+        prepared.start(group, number_of(i));
         run_group(group, seed != 0 ? &waves : nullptr);
       } catch (...) {
         const std::lock_guard<std::mutex> lock(mutex);
         if (!failure) failure = std::current_exception();
-        next = order.size();
+        next = groups;
         return;
       }
       for (uint32_t w = 0; w < prepared.waves_per_group; ++w) instructions += group.waves[w]->executed;
     }
   };
-  const size_t threads = std::clamp<size_t>(request.options.threads, 1, std::max<size_t>(order.size(), 1));
+  const size_t threads = std::min<uint64_t>(std::max(request.options.threads, 1u), groups);
   std::vector<std::thread> others;
   for (size_t i = 1; i < threads; ++i) others.emplace_back(work);
   work();
   for (std::thread& thread : others) thread.join();
   if (failure) std::rethrow_exception(failure);
-  return {prepared.findings.all(), instructions, order.size()};
+  return {prepared.findings.all(), instructions, groups};
 }
 
 // ---- one instruction -------------------------------------------------------------------------------------

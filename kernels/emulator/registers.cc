@@ -59,25 +59,24 @@ void check_allocated(const Wave& wave, unsigned reg) {
 }
 
 // In the order in which loads return, a later load of the same queue may replace what an earlier one brings.
-bool follows_in_order(const Wave& wave, unsigned reg, const Effects& effects) {
+bool follows_in_order(Counters::Queue queue, const Effects& effects) {
   if (!effects.is_load && !effects.is_atomic) return false;
-  const Counters::Queue queue = wave.counters.vgpr_queue(reg);
   return queue == (effects.unit == Unit::lds ? Counters::Queue::lds : Counters::Queue::vector_memory);
 }
 
-void report_late(Wave& wave, const Instruction& instruction, unsigned reg, const char* verb) {
-  const Counters::Queue queue = wave.counters.vgpr_queue(reg);
+void report_late(Wave& wave, const Instruction& instruction, unsigned reg, Counters::Queue queue,
+                 const char* verb) {
   const char* counter = queue == Counters::Queue::lds    ? "lgkmcnt"
                         : queue == Counters::Queue::flat ? "vmcnt(0) and lgkmcnt(0)"
                                                          : "vmcnt";
   wave.report(
       Rule::G17, instruction,
       format("%s is %s while the load at %s is on its way: no s_waitcnt %s covers it", vgpr_name(reg).c_str(),
-             verb, place(wave, wave.counters.vgpr_load(reg)).c_str(), counter));
+             verb, place(wave, wave.counters.vgpr_load(reg, queue)).c_str(), counter));
 }
 
-// clang copies pairs of which one half means nothing, and spills such SGPRs to lanes of a VGPR and back: no use of the
-// value, and the copy is as undefined as what it copies.
+// clang copies pairs of which one half means nothing, and spills such SGPRs to lanes of a VGPR and back: no
+// use of the value, and the copy is as undefined as what it copies.
 bool only_copies(Op op) {
   return op == Op::v_mov_b64 || op == Op::v_writelane_b32 || op == Op::v_readlane_b32;
 }
@@ -119,9 +118,10 @@ __attribute__((noinline)) void look_at_vgprs(Wave& wave, const Instruction& inst
     }
     check_allocated(wave, reg);
     const bool kept = use.role == Role::merge;  // the kept part of a partial write may be garbage
-    if ((wave.counters.vgpr_pending(reg) & lanes) != 0 &&
-        !((write || kept) && follows_in_order(wave, reg, effects)))
-      report_late(wave, instruction, reg, write ? "overwritten" : "read");
+    for (const auto queue : {Counters::Queue::vector_memory, Counters::Queue::lds, Counters::Queue::flat})
+      if ((wave.counters.vgpr_pending(reg, queue) & lanes) != 0 &&
+          !((write || kept) && follows_in_order(queue, effects)))
+        report_late(wave, instruction, reg, queue, write ? "overwritten" : "read");
     if (write || kept || may_be_undefined(use) || only_copies(instruction.op)) continue;
     if (const uint64_t missing = lanes & ~wave.vgpr_defined[reg])
       wave.report(
@@ -192,6 +192,8 @@ uint64_t touched_lanes(const Wave& wave, const Instruction& instruction, const E
 }
 
 void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects, uint64_t lanes) {
+  if (effects.reads_scc && !wave.scc_defined)
+    wave.report(Rule::undefined_register, instruction, "scc was never written");
   for (const Use& use : effects.vgpr_reads)
     if (const uint64_t suspects = range(wave.vgpr_look, use.first, use.count))
       look_at_vgprs(wave, instruction, effects, use, suspects, lanes, false);
@@ -215,6 +217,7 @@ void mark_written(Wave& wave, const Instruction& instruction, const Effects& eff
       for (unsigned reg = use.first; reg < unsigned{use.first} + use.count; ++reg)
         wave.vgpr_defined[reg] |= lanes;
   }
+  wave.scc_defined |= effects.writes_scc;
   mark_sgprs(wave, effects);
 }
 

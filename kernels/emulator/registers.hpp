@@ -10,8 +10,8 @@ uint64_t touched_lanes(const Wave& wave, const Instruction& instruction, const E
 // Reports reads of undefined registers, and reads or writes of registers whose load is not covered by an
 // s_waitcnt yet.
 void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects, uint64_t lanes);
-// After the instruction ran: `lanes` of its VGPR results and all SGPR results are defined, those of a copy where its source
-// is.
+// After the instruction ran: `lanes` of its VGPR results and all SGPR results are defined, those of a copy
+// where its source is.
 void mark_written(Wave& wave, const Instruction& instruction, const Effects& effects, uint64_t lanes);
 
 }  // namespace zyfa::emulator

@@ -14,7 +14,7 @@ void Wave::reset() {
   std::fill(std::begin(sgpr_defined), std::end(sgpr_defined), 0);
   std::fill(std::begin(vgpr_look), std::end(vgpr_look), ~uint64_t{0});
   std::fill(std::begin(sgpr_look), std::end(sgpr_look), ~uint64_t{0});
-  scc = false;
+  scc = scc_defined = false;
   mode = Mode();
   status = WaveStatus::running;
   priority = 0;

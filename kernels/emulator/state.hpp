@@ -80,7 +80,7 @@ struct Wave {
   // is not wholly defined, may be on its way, or lies beyond the kernel's allocation.
   uint64_t vgpr_look[kVgprs / 64 + 1];
   uint64_t sgpr_look[kSgprs / 64 + 1];
-  bool scc = false;
+  bool scc = false, scc_defined = false;
   Mode mode;
   uint64_t pc = 0;  // next instruction while one executes
   WaveStatus status = WaveStatus::running;

@@ -20,15 +20,6 @@ TABLE: dict[str, tuple[str, list[Any], list[Any], list[Any], list[Any]]] = {
     "v_pk_fma_f32 v[2:3], v[4:5], s[6:7], v[8:9]": (
         "valu", [(4, 2, "source"), (8, 2, "source")], [(2, 2, "result")], [(6, 2, "source")], [],
     ),
-    "v_pk_mul_f32 v[2:3], v[4:5], v[8:9] op_sel_hi:[1,0]": (
-        "valu", [(4, 2, "source"), (8, 1, "source"), (9, 1, "merge")], [(2, 2, "result")], [], [],
-    ),
-    "v_pk_add_f32 v[2:3], v[4:5], v[8:9] op_sel:[1,0]": (
-        "valu", [(5, 1, "source"), (4, 1, "merge"), (8, 2, "source")], [(2, 2, "result")], [], [],
-    ),
-    "v_pk_mov_b32 v[2:3], v[4:5], v[8:9] op_sel:[1,0]": (
-        "valu", [(5, 1, "source"), (4, 1, "merge"), (8, 1, "source"), (9, 1, "merge")], [(2, 2, "result")], [], [],
-    ),
     "v_exp_f32_e32 v1, v2": ("trans", [(2, 1, "source")], [(1, 1, "result")], [], []),
     "v_rcp_f64_e32 v[2:3], v[4:5]": ("trans", [(4, 2, "source")], [(2, 2, "result")], [], []),
     "v_cndmask_b32_e32 v1, v2, v3, vcc": (

@@ -267,7 +267,7 @@ def test_a_load_over_operands_of_a_running_matrix_instruction_warns() -> None:
         ]
     )
     assert [(f.rule, f.severity, f.missing) for f in direct] == [("G21", "warning", 0)]
-    assert "v[32:35] read as A or B by 'v_mfma" in direct[0].message
+    assert "v[32:35] read by 'v_mfma" in direct[0].message
     assert behind_other == elsewhere == finished == []
 
 
