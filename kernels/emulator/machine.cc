@@ -72,8 +72,8 @@ void check_request(const Kernel& kernel, const LaunchRequest& request) {
                  name, axis, request.grid[axis], axis, request.block[axis]));
     if (uint64_t{request.grid[axis]} * request.block[axis] > UINT32_MAX)
       throw LaunchError(
-          format("launch of '%s': grid[%d]=%u times block[%d]=%u work-items, the limit is 2^32 - 1", name, axis,
-                 request.grid[axis], axis, request.block[axis]));
+          format("launch of '%s': grid[%d]=%u times block[%d]=%u work-items, the limit is 2^32 - 1", name,
+                 axis, request.grid[axis], axis, request.block[axis]));
     threads *= request.block[axis];
   }
   if (uint64_t{request.grid[0]} * request.grid[1] > kMaxGroups / request.grid[2])

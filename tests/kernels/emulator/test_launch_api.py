@@ -69,6 +69,12 @@ def test_sizes_are_filled_up(grid):
     [
         ({"grid": 0}, "grid: expected an integer of at least 1, got 0"),
         ({"grid": (1, 1, 1, 1)}, "grid: expected 1 to 3 sizes"),
+        ({"grid": 2**26}, r"grid\[0\]=67108864 times block\[0\]=64 work-items, the limit is 2\^32 - 1"),
+        ({"grid": (2**31 - 1,) * 3, "block": 1}, r"more than 2\^48 workgroups"),
+        ({"grid": (2**16, 2**16), "timing": {}}, "timing: 4294967296 workgroups, the limit is 16777216"),
+        # No table of a grid's workgroups is made before the first one has run.
+        ({"grid": (2**25, 2**16)}, r"workgroup \(4,0,0\), wave 0, .*past the end of"),
+        ({"grid": (2**25, 2**16), "order_seed": 5}, "past the end of"),
         ({"block": 1.5}, "block: expected"),
         ({"block": 1025}, "block"),
         ({"block": (64, 32)}, "2048 work-items per workgroup, the kernel allows 1024"),
@@ -229,6 +235,25 @@ def test_order_of_waves_can_be_shuffled():
     for seed in (1, 2):
         launch(code_object(VECTOR_ADD), "kernel", 1, 256, [a, a, out], order_seed=seed, threads=2)
         np.testing.assert_array_equal(out, a + a)
+
+
+@pytest.mark.parametrize("seed", [0, 9])
+def test_every_workgroup_runs_once_in_grids_larger_than_what_is_shuffled_together(seed):
+    body = """
+  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  v_mov_b32 v1, 0
+  v_mov_b32 v2, 1
+  s_lshl_b32 s6, s2, 2
+  s_waitcnt lgkmcnt(0)
+  s_add_u32 s4, s4, s6
+  s_addc_u32 s5, s5, 0
+  s_mov_b64 exec, 1
+  global_atomic_add v1, v2, s[4:5]
+"""
+    count = np.zeros(2 * 65536 + 3, np.uint32)
+    code = assemble(kernel_text(body, pointers=1))
+    assert launch(code, "kernel", count.size, 64, [count], order_seed=seed).workgroups == count.size
+    assert (count == 1).all()
 
 
 def test_a_device_keeps_buffers_over_launches():
