@@ -282,6 +282,7 @@ def test_wrong_launches_are_refused(hip):
     arguments = [pointer] * 3
     assert hip.launch(function, 0, 64, arguments) == hip_api.INVALID_CONFIGURATION
     assert hip.launch(function, 1, 1025, arguments) == hip_api.INVALID_CONFIGURATION
+    assert hip.launch(function, 2**31 - 1, 64, arguments) == hip_api.INVALID_CONFIGURATION
     assert hip.launch(12345678, 1, 64, arguments) == hip_api.INVALID_HANDLE
     assert hip.launch(function, 1, 64, arguments, stream=12345678) == hip_api.INVALID_HANDLE
     hip.Free(pointer)
