@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -271,6 +272,23 @@ def test_a_device_keeps_buffers_over_launches():
         device.free(total)
     with pytest.raises(EmulationError, match="global_store_dword"):
         device.launch(code_object(VECTOR_ADD), "kernel", 4, 64, [a, a, np.uint64(address)])
+
+
+def test_a_thousand_launches_keep_no_memory():
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    a, out = floats(), np.zeros(N, np.float32)
+    code, wrong = code_object(VECTOR_ADD), code_object(TOO_EARLY)
+    for _ in range(20):
+        launch(code, "kernel", 4, 64, [a, a, out])
+        launch(wrong, "kernel", 4, 64, [a, a, out], report_only=True)
+    before = resident()
+    for _ in range(500):
+        launch(code, "kernel", 4, 64, [a, a, out])
+        launch(wrong, "kernel", 4, 64, [a, a, out], report_only=True)
+    # A wave's registers alone are 256 KiB.
+    assert resident() - before < 16 << 20
 
 
 def test_looking_into_a_code_object():
