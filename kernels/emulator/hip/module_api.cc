@@ -97,6 +97,10 @@ void check_sizes(const Kernel& kernel, const LaunchRequest& request) {
         request.block[axis] > 0 && request.block[axis] <= static_cast<uint32_t>(kMaxThreads),
         format("kernel '%s': block[%d] is %u, expected 1..%d", name, axis, request.block[axis], kMaxThreads),
         hipErrorInvalidConfiguration);
+    expect(uint64_t{request.grid[axis]} * request.block[axis] <= UINT32_MAX,
+           format("kernel '%s': grid[%d] of %u blocks of %u work-items, expected less than 2^32 in all", name,
+                  axis, request.grid[axis], request.block[axis]),
+           hipErrorInvalidConfiguration);
     threads *= request.block[axis];
   }
   expect(threads <= kernel.max_workgroup,

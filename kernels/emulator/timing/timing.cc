@@ -10,6 +10,8 @@
 namespace zyfa::emulator::timing {
 namespace {
 
+constexpr uint64_t kMaxTimed = 1 << 24;  // the model keeps a duration of each workgroup
+
 std::vector<Place> most_stalled(const Code& code, uint64_t entry) {
   std::vector<Place> made;
   for (const auto& place : code.places())
@@ -47,6 +49,10 @@ TimedLaunch launch_timed(LoadedModule& module, Memory& memory, const LaunchReque
   const Constants& constants = report.constants;
   PreparedLaunch prepared(module, memory, request);
   const uint64_t groups = prepared.group_count();
+  if (groups > kMaxTimed)
+    throw LaunchError(format("timing: %llu workgroups, the limit is %llu",
+                             static_cast<unsigned long long>(groups),
+                             static_cast<unsigned long long>(kMaxTimed)));
   if (!timing.work.empty() && timing.work.size() != groups)
     throw LaunchError(format("timing: work has %zu entries, the grid has %llu workgroups", timing.work.size(),
                              static_cast<unsigned long long>(groups)));

@@ -255,7 +255,7 @@ def test_a_scaled_conversion_into_the_low_half_warns() -> None:
     assert later == []
 
 
-def test_a_load_over_operands_of_a_running_matrix_instruction_warns() -> None:
+def test_a_load_over_registers_of_a_running_matrix_instruction_warns() -> None:
     load = "ds_read_b128 v[32:35], v90"
     other = "v_mfma_f32_32x32x16_bf16 v[100:115], v[60:63], v[64:67], v[100:115]"
     direct, behind_other, elsewhere, finished = findings_of(
@@ -269,6 +269,13 @@ def test_a_load_over_operands_of_a_running_matrix_instruction_warns() -> None:
     assert [(f.rule, f.severity, f.missing) for f in direct] == [("G21", "warning", 0)]
     assert "v[32:35] read by 'v_mfma" in direct[0].message
     assert behind_other == elsewhere == finished == []
+    apart = "v_mfma_f32_32x32x16_bf16 v[0:15], v[32:35], v[36:39], v[40:55]"
+    for register, verb in ((5, "written"), (44, "read"), (37, "read")):
+        read = f"ds_read_b32 v{register}, v90"
+        at_once, later = findings_of([f"{apart}\n{read}", f"{apart}\n{wait(8)}\n{read}"])
+        assert [(f.rule, f.severity) for f in at_once] == [("G21", "warning")]
+        assert f"{verb} by 'v_mfma" in at_once[0].message
+        assert later == []
 
 
 CLEAN = {

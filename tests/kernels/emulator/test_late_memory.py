@@ -95,6 +95,36 @@ CASES = {
         "  s_waitcnt vmcnt(0) lgkmcnt(0)\n  v_mov_b32 v20, v10",
         None,
     ),
+    "flat between counted loads": (
+        VM + "  v_mov_b32 v5, s5\n  v_add_u32 v4, s4, v1\n  flat_load_dword v11, v[4:5]\n"
+        "  s_waitcnt vmcnt(1)\n  v_mov_b32 v20, v10",
+        "G17",
+    ),
+    "flat and a newer load": (
+        VM + "  v_mov_b32 v5, s5\n  v_add_u32 v4, s4, v1\n  flat_load_dword v11, v[4:5]\n" + VM2.replace("v11", "v12")
+        + "  s_waitcnt vmcnt(1)\n  v_mov_b32 v20, v10",
+        None,
+    ),
+    "flat to LDS between counted reads": (
+        DS + "  v_mov_b32 v5, 0x10000\n  v_mov_b32 v4, v1\n  flat_load_dword v10, v[4:5]\n"
+        "  s_waitcnt lgkmcnt(1)\n  v_mov_b32 v20, v12",
+        "G17",
+    ),
+    "two kinds of loads in lanes of their own, one not waited for": (
+        "  s_mov_b64 exec, 1\n" + VM + "  s_mov_b64 exec, 2\n  ds_read_b32 v10, v1\n  s_mov_b64 exec, 3\n"
+        "  s_waitcnt lgkmcnt(0)\n  v_mov_b32 v20, v10\n  s_mov_b64 exec, -1",
+        "G17",
+    ),
+    "two kinds of loads in lanes of their own, the other not waited for": (
+        "  s_mov_b64 exec, 1\n" + VM + "  s_mov_b64 exec, 2\n  ds_read_b32 v10, v1\n  s_mov_b64 exec, 3\n"
+        "  s_waitcnt vmcnt(0)\n  v_mov_b32 v20, v10\n  s_mov_b64 exec, -1",
+        "G17",
+    ),
+    "two kinds of loads in lanes of their own, both waited for": (
+        "  s_mov_b64 exec, 1\n" + VM + "  s_mov_b64 exec, 2\n  ds_read_b32 v10, v1\n  s_mov_b64 exec, 3\n"
+        "  s_waitcnt vmcnt(0) lgkmcnt(0)\n  v_mov_b32 v20, v10\n  s_mov_b64 exec, -1",
+        None,
+    ),
     "only the lanes that load": (
         "  s_mov_b64 exec, 1\n" + VM + "  s_mov_b64 exec, 2\n  v_mov_b32 v10, 0\n  v_mov_b32 v20, v10\n  s_mov_b64 exec, -1",
         None,
@@ -123,6 +153,9 @@ CASES = {
     "scalar never written": ("  s_mov_b32 s20, s30", "undefined_register"),
     "vcc never written": ("  s_mov_b64 s[20:21], vcc", "undefined_register"),
     "m0 written": ("  s_mov_b32 s20, m0", None),
+    "scc never written": ("  s_cselect_b32 s20, 1, 2", "undefined_register"),
+    "scc never written, as a condition": ("  s_cbranch_scc1 .Lnext\n.Lnext:", "undefined_register"),
+    "scc written": ("  s_cmp_eq_u32 s4, s5\n  s_cselect_b32 s20, 1, 2\n  s_addc_u32 s21, s20, 0", None),
     "half of a pair": ("  s_mov_b32 s30, 0\n  s_mov_b64 s[20:21], s[30:31]", "undefined_register"),
     "half of a pair that op_sel passes over": (
         "  v_mov_b32 v30, 0\n  v_pk_mul_f32 v[20:21], v[30:31], v[30:31] op_sel_hi:[0,0]", None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -69,6 +70,12 @@ def test_sizes_are_filled_up(grid):
     [
         ({"grid": 0}, "grid: expected an integer of at least 1, got 0"),
         ({"grid": (1, 1, 1, 1)}, "grid: expected 1 to 3 sizes"),
+        ({"grid": 2**26}, r"grid\[0\]=67108864 times block\[0\]=64 work-items, the limit is 2\^32 - 1"),
+        ({"grid": (2**31 - 1,) * 3, "block": 1}, r"more than 2\^48 workgroups"),
+        ({"grid": (2**16, 2**16), "timing": {}}, "timing: 4294967296 workgroups, the limit is 16777216"),
+        # No table of a grid's workgroups is made before the first one has run.
+        ({"grid": (2**25, 2**16)}, r"workgroup \(4,0,0\), wave 0, .*past the end of"),
+        ({"grid": (2**25, 2**16), "order_seed": 5}, "past the end of"),
         ({"block": 1.5}, "block: expected"),
         ({"block": 1025}, "block"),
         ({"block": (64, 32)}, "2048 work-items per workgroup, the kernel allows 1024"),
@@ -231,6 +238,25 @@ def test_order_of_waves_can_be_shuffled():
         np.testing.assert_array_equal(out, a + a)
 
 
+@pytest.mark.parametrize("seed", [0, 9])
+def test_every_workgroup_runs_once_in_grids_larger_than_what_is_shuffled_together(seed):
+    body = """
+  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  v_mov_b32 v1, 0
+  v_mov_b32 v2, 1
+  s_lshl_b32 s6, s2, 2
+  s_waitcnt lgkmcnt(0)
+  s_add_u32 s4, s4, s6
+  s_addc_u32 s5, s5, 0
+  s_mov_b64 exec, 1
+  global_atomic_add v1, v2, s[4:5]
+"""
+    count = np.zeros(2 * 65536 + 3, np.uint32)
+    code = assemble(kernel_text(body, pointers=1))
+    assert launch(code, "kernel", count.size, 64, [count], order_seed=seed).workgroups == count.size
+    assert (count == 1).all()
+
+
 def test_a_device_keeps_buffers_over_launches():
     device = Device()
     a, total = floats(), np.zeros(N, np.float32)
@@ -246,6 +272,23 @@ def test_a_device_keeps_buffers_over_launches():
         device.free(total)
     with pytest.raises(EmulationError, match="global_store_dword"):
         device.launch(code_object(VECTOR_ADD), "kernel", 4, 64, [a, a, np.uint64(address)])
+
+
+def test_a_thousand_launches_keep_no_memory():
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    a, out = floats(), np.zeros(N, np.float32)
+    code, wrong = code_object(VECTOR_ADD), code_object(TOO_EARLY)
+    for _ in range(20):
+        launch(code, "kernel", 4, 64, [a, a, out])
+        launch(wrong, "kernel", 4, 64, [a, a, out], report_only=True)
+    before = resident()
+    for _ in range(500):
+        launch(code, "kernel", 4, 64, [a, a, out])
+        launch(wrong, "kernel", 4, 64, [a, a, out], report_only=True)
+    # A wave's registers alone are 256 KiB.
+    assert resident() - before < 16 << 20
 
 
 def test_looking_into_a_code_object():

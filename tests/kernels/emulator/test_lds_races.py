@@ -115,6 +115,17 @@ CASES = {
     "own LDS-DMA over a store that is out": (WRITE + DMA, "", ["lds_race"]),
     "own LDS-DMA over a finished store": (WRITE + W + DMA, "", []),
     "own LDS-DMA twice": (DMA + DMA, "", []),
+    "LDS-DMA of both": (DMA + V, DMA + V, ["lds_race"]),
+    "LDS-DMA of both in turn": (DMA + V + B, B + DMA, []),
+    "LDS-DMA over one that was not waited for": (DMA + B + V, B + DMA, ["lds_race"]),
+    "own LDS-DMA over a read that is out": (READ + DMA, "", ["lds_dma_overwrite"]),
+    "own LDS-DMA over a read that is out, behind a barrier": (READ + B + DMA, B, ["lds_dma_overwrite"]),
+    "own LDS-DMA over a finished read": (READ + W + DMA, "", []),
+    "own LDS-DMA beside a read that is out": (READ + DMA_FAR, "", []),
+    "own LDS-DMA over the older of two reads":
+        (READ + "  ds_read_b32 v21, v1 offset:512\n  s_waitcnt lgkmcnt(1)\n" + DMA, "", []),
+    "own LDS-DMA over the newer of two reads":
+        ("  ds_read_b32 v21, v1 offset:512\n" + READ + "  s_waitcnt lgkmcnt(1)\n" + DMA, "", ["lds_dma_overwrite"]),
     "own write and read": (WRITE + READ, "", []),
 }  # fmt: skip
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernels.emulator import mutant_kernels, mutants
-from kernels.emulator.mutants import Mutant
+from kernels.emulator.mutant_kernels import SUBJECTS, inputs
+from kernels.emulator.mutants import DATA, TIMING, Mutant, mutants
 from kernels.emulator.wave_kernel import kernel_text
 from zyfa_ort.kernels.asm.assemble import assemble
 from zyfa_ort.kernels.emulator import launch
@@ -41,10 +41,10 @@ HARMLESS = {
 
 def run(name: str, text: str, seed: int) -> tuple[list[tuple[str, str]], bytes]:
     """Rules and severities found, and the output; a failed launch is ("failed", "error")."""
-    subject = mutant_kernels.SUBJECTS[name]
+    subject = SUBJECTS[name]
     output = np.full(subject.outputs, 0xCDCDCDCD, np.uint32)
     code = assemble(kernel_text(text, lds=subject.lds, vgprs=128, accum=128))
-    arguments = [mutant_kernels.inputs(subject), output]
+    arguments = [inputs(subject), output]
     try:
         result = launch(
             code, "kernel", 1, 64 * subject.waves, arguments, report_only=True, order_seed=seed,
@@ -55,9 +55,9 @@ def run(name: str, text: str, seed: int) -> tuple[list[tuple[str, str]], bytes]:
     return [(f.rule, f.severity) for f in result.findings], output.tobytes()
 
 
-@pytest.mark.parametrize("name", mutant_kernels.SUBJECTS)
+@pytest.mark.parametrize("name", SUBJECTS)
 def test_the_kernels_are_correct_and_every_output_depends_on_them(name: str) -> None:
-    outcomes = [run(name, mutant_kernels.SUBJECTS[name].body, seed) for seed in (0, 1, 2, 3, 4, 5)]
+    outcomes = [run(name, SUBJECTS[name].body, seed) for seed in (0, 1, 2, 3, 4, 5)]
     assert [found for found, _ in outcomes] == [[]] * 6
     assert len({output for _, output in outcomes}) == 1
     values = np.frombuffer(outcomes[0][1], np.uint32)
@@ -67,31 +67,31 @@ def test_the_kernels_are_correct_and_every_output_depends_on_them(name: str) -> 
 
 def missed(name: str, chosen: list[Mutant]) -> list[str]:
     """Mutants that pass for correct in some order, without being known as harmless, and harmless ones that do not."""
-    correct = run(name, mutant_kernels.SUBJECTS[name].body, 0)[1]
+    correct = run(name, SUBJECTS[name].body, 0)[1]
     made = []
     for mutant in chosen:
         outcomes = [run(name, mutant.text, seed) for seed in SEEDS]
         found = all(rules for rules, _ in outcomes) and any(
             severity == "error" or rule in WARNINGS for rules, _ in outcomes for rule, severity in rules
         )
-        told = found or (mutant.kind in mutants.DATA and all(output != correct for _, output in outcomes))
+        told = found or (mutant.kind in DATA and all(output != correct for _, output in outcomes))
         if told == (mutant.name in HARMLESS[name]):
             made.append(f"{mutant.name}: {[rules for rules, _ in outcomes]}")
     return made
 
 
 def sample(name: str, part: int, parts: int) -> list[Mutant]:
-    return mutants.mutants(mutant_kernels.SUBJECTS[name].body)[part::parts]
+    return mutants(SUBJECTS[name].body)[part::parts]
 
 
-@pytest.mark.parametrize("name", mutant_kernels.SUBJECTS)
+@pytest.mark.parametrize("name", SUBJECTS)
 def test_a_sample_of_mistakes_is_found(name: str) -> None:
     assert missed(name, sample(name, 0, 4)) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", [1, 2, 3])
-@pytest.mark.parametrize("name", mutant_kernels.SUBJECTS)
+@pytest.mark.parametrize("name", SUBJECTS)
 def test_all_other_mistakes_are_found(name: str, part: int) -> None:
     assert missed(name, sample(name, part, 4)) == []
 
@@ -102,5 +102,5 @@ def test_every_harmless_change_exists() -> None:
 
 
 def test_kinds_of_mistakes() -> None:
-    made = {mutant.kind for name in mutant_kernels.SUBJECTS for mutant in sample(name, 0, 1)}
-    assert made == {*mutants.TIMING, *mutants.DATA}
+    made = {mutant.kind for name in SUBJECTS for mutant in sample(name, 0, 1)}
+    assert made == {*TIMING, *DATA}

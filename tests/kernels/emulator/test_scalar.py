@@ -55,6 +55,7 @@ def run_scalars(cases: list[tuple[str, str]], before: str = "") -> list[int]:
     text = f"""
   s_load_dwordx2 s[4:5], s[0:1], 0x0
   s_mov_b64 s[90:91], exec
+  s_cmp_lg_u32 0, 0
   s_waitcnt lgkmcnt(0)
 {before}
 {"".join(store)}
