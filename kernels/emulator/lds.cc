@@ -385,7 +385,12 @@ void Lds::report_unordered(Wave& wave, const Instruction& instruction, const cha
                         : returned     ? "no barrier between them"
                         : dma          ? "no s_waitcnt vmcnt of the writer covers it"
                                        : "no s_waitcnt and barrier between them";
-  const Rule rule = dma && verb[0] == 'r' ? Rule::G18 : Rule::lds_race;
+  // A prefetch that nobody waited for, several phases old, fetched over by another wave: shipped kernels
+  // leave one at the end of their loops.
+  const bool fetched_over = dma && instruction.lds && passed_barrier;
+  const Rule rule = dma && verb[0] == 'r' ? Rule::G18
+                    : fetched_over        ? Rule::lds_dma_overwrite
+                                          : Rule::lds_race;
   report(wave, rule, instruction, dword,
          format("is %s by wave %d; wave %d wrote it by %s at %s: %s", verb, wave.index, writer,
                 dma               ? "LDS-DMA"
