@@ -117,7 +117,7 @@ CASES = {
     "own LDS-DMA twice": (DMA + DMA, "", []),
     "LDS-DMA of both": (DMA + V, DMA + V, ["lds_race"]),
     "LDS-DMA of both in turn": (DMA + V + B, B + DMA, []),
-    "LDS-DMA over one that was not waited for": (DMA + B + V, B + DMA, ["lds_race"]),
+    "LDS-DMA over one that was not waited for": (DMA + B + V, B + DMA, ["lds_dma_overwrite"]),
     "own LDS-DMA over a read that is out": (READ + DMA, "", ["lds_dma_overwrite"]),
     "own LDS-DMA over a read that is out, behind a barrier": (READ + B + DMA, B, ["lds_dma_overwrite"]),
     "own LDS-DMA over a finished read": (READ + W + DMA, "", []),
