@@ -244,7 +244,7 @@ void Lds::check_read(Wave& wave, const Instruction& instruction, State& state, u
     state = 0;
   } else if (wave_of(state) != wave.index ||
              ((state & kDma) && number_of(state) > wave.counters.done(Counters::Queue::vector_memory))) {
-    report_unordered(wave, instruction, "read", state, dword);
+    report_unordered(wave, instruction, LdsAccess::read, state, dword);
   }
 }
 
@@ -272,12 +272,12 @@ void Lds::check_write(Wave& wave, const Instruction& instruction, LdsAccess acce
     if (was_dma == dma) return;  // one queue, in order
     const auto queue = was_dma ? Counters::Queue::vector_memory : Counters::Queue::lds;
     if (number_of(state) > wave.counters.done(queue))
-      report_unordered(wave, instruction, "written", state, dword);
+      report_unordered(wave, instruction, access, state, dword);
   } else if ((state & kAtomic) != 0 || access == LdsAccess::atomic) {
     if ((state & kAtomic) == 0 || access != LdsAccess::atomic)
-      report_unordered(wave, instruction, "written", state, dword);
+      report_unordered(wave, instruction, access, state, dword);
   } else if (dma) {
-    report_unordered(wave, instruction, "written", state, dword);
+    report_unordered(wave, instruction, access, state, dword);
   } else {
     uint32_t before = 0;
     std::memcpy(&before, &data_[4 * size_t{dword}], std::min<size_t>(4, data_.size() - 4 * size_t{dword}));
@@ -374,7 +374,7 @@ void Lds::report(Wave& wave, Rule rule, const Instruction& instruction, uint32_t
   wave.report(rule, instruction, format("LDS 0x%x %s", 4 * dword, message.c_str()));
 }
 
-void Lds::report_unordered(Wave& wave, const Instruction& instruction, const char* verb, State state,
+void Lds::report_unordered(Wave& wave, const Instruction& instruction, LdsAccess access, State state,
                            uint32_t dword) {
   const int writer = wave_of(state);
   const bool dma = state & kDma;
@@ -385,14 +385,14 @@ void Lds::report_unordered(Wave& wave, const Instruction& instruction, const cha
                         : returned     ? "no barrier between them"
                         : dma          ? "no s_waitcnt vmcnt of the writer covers it"
                                        : "no s_waitcnt and barrier between them";
-  // A prefetch that nobody waited for, several phases old, fetched over by another wave: shipped kernels
-  // leave one at the end of their loops.
-  const bool fetched_over = dma && instruction.lds && passed_barrier;
-  const Rule rule = dma && verb[0] == 'r' ? Rule::G18
-                    : fetched_over        ? Rule::lds_dma_overwrite
-                                          : Rule::lds_race;
+  // Shipped kernels leave a fetch that nobody needs unwaited for and fetch there again phases later.
+  const bool fetched_again = dma && access == LdsAccess::dma && passed_barrier;
+  const Rule rule = fetched_again                      ? Rule::lds_dma_overwrite
+                    : dma && access == LdsAccess::read ? Rule::G18
+                                                       : Rule::lds_race;
   report(wave, rule, instruction, dword,
-         format("is %s by wave %d; wave %d wrote it by %s at %s: %s", verb, wave.index, writer,
+         format("is %s by wave %d; wave %d wrote it by %s at %s: %s",
+                access == LdsAccess::read ? "read" : "written", wave.index, writer,
                 dma               ? "LDS-DMA"
                 : state & kAtomic ? "an atomic"
                                   : "a store",
@@ -408,7 +408,7 @@ void Lds::report_double_writes(Wave& wave, const Instruction& instruction) {
     if (now != one.before) clash = clash ? clash : &one;
   }
   if (clash != nullptr) {
-    report_unordered(wave, instruction, "written", clash->other, clash->dword);
+    report_unordered(wave, instruction, LdsAccess::write, clash->other, clash->dword);
   } else {
     const DoubleWrite& one = double_writes_.front();
     wave.report(Rule::lds_double_write, instruction,

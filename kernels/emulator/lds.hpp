@@ -86,7 +86,7 @@ class Lds {
   void happens_again(const Record& record, int wave);
   void report(Wave& wave, Rule rule, const Instruction& instruction, uint32_t dword,
               const std::string& message);
-  void report_unordered(Wave& wave, const Instruction& instruction, const char* verb, State state,
+  void report_unordered(Wave& wave, const Instruction& instruction, LdsAccess access, State state,
                         uint32_t dword);
   void report_double_writes(Wave& wave, const Instruction& instruction);
 
