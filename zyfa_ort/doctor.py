@@ -138,7 +138,15 @@ def _gpu() -> Iterator[Finding]:
     yield Finding(
         "ROCm (HIP)", "ok" if hip else "note", hip or f"none of {', '.join(_HIP_LIBRARIES)} can be loaded"
     )
-    yield Finding("GPU kernels", "note", "this build has none", "every device runs the CPU kernel")
+    from zyfa_ort.kernels import code_objects
+
+    count = len(code_objects.names())
+    yield Finding(
+        "GPU kernels",
+        "note",
+        f"{count} gfx950 code objects" if count else "this build has none",
+        "not reached from ONNX Runtime yet: models run on the CPU kernel, code objects on the emulated device",
+    )
 
 
 def _emulator() -> Iterator[Finding]:

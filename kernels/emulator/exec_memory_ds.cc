@@ -13,8 +13,9 @@ void check_lds_range(const Wave& wave, uint64_t lanes, const uint32_t* at, unsig
   each_lane(lanes, [&](int lane) {
     if (at[lane] + uint64_t{bytes} > size)
       throw LaunchError(
-          format("LDS access of %u bytes at 0x%x in lane %d; the workgroup has %llu bytes of LDS", bytes,
-                 at[lane], lane, static_cast<unsigned long long>(size)));
+          format("LDS access of %u bytes at 0x%x in lane %d; the workgroup has %llu bytes of LDS (declared "
+                 "and dynamic_lds)",
+                 bytes, at[lane], lane, static_cast<unsigned long long>(size)));
   });
 }
 
