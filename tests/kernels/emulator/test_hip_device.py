@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernels.emulator.hip_api import Hip, HipError, in_process
-from kernels.emulator.hip_kernels import TOO_EARLY, VECTOR_ADD, code_object
+from kernels.emulator.hip_kernels import SLOW, TOO_EARLY, VECTOR_ADD, code_object
 from zyfa_ort.kernels.emulator import hip_library_path
 
 from kernels.emulator import hip_api
@@ -546,7 +546,9 @@ def test_failure_spreads_along_order_and_no_further(hip):
     first, second, third = (hip.made("StreamCreateWithFlags", 1) for _ in range(3))
     event = hip.made("EventCreate")
     pointer = hip.made("Malloc", 64)
-    assert hip.launch(hip.function(code_object(TOO_EARLY)), 1, 64, [0, 0, 0], first) == 0
+    slow, wrong = hip.function(code_object(SLOW, 0)), hip.function(code_object(TOO_EARLY))
+    assert hip.launch(slow, 1, 64, [], first) == 0
+    assert hip.launch(wrong, 1, 64, [0, 0, 0], first) == 0
     hip.EventRecord(event, first)
     hip.StreamWaitEvent(second, event, 0)
     assert hip.code("StreamSynchronize", second) == hip_api.LAUNCH_FAILURE
