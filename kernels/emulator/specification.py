@@ -85,6 +85,7 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _number(word: str, dtype: np.dtype[Any], text: str) -> np.generic:
+    value: int | float
     try:
         if dtype.kind in "iu":
             value = int(text, 0)
