@@ -127,10 +127,9 @@ def emulate(
         rows = run.sensitivity(clock, flops) if sensitivity else None
         modelled = run.time(clock, flops, trace) if timed else None
         result = modelled.result if modelled is not None else run.launch()
-    for index, path in targets:
-        array = given[index].array
-        assert array is not None  # targets are buffers
-        np.save(path, array)
+    for _index, array, path in targets:
+        with path.open("wb") as file:
+            np.save(file, array)
     after = after_launch(chosen, given, before)
     if as_json:
         data = {
@@ -163,7 +162,7 @@ def emulate(
             from zyfa_ort.kernels.emulator.timing import sensitivity_table
 
             out.print(sensitivity_table(rows), markup=False)
-        for index, path in targets:
+        for index, _array, path in targets:
             out.print(f"wrote argument {index} to {path}", markup=False)
     if result.errors and not report_only:
         raise typer.Exit(ERROR)
@@ -233,16 +232,19 @@ def _sizes(option: str, text: str) -> tuple[int, ...]:
     return tuple(int(word) for word in words)
 
 
-def _targets(output: list[str], kernel: Kernel, given: list[Specified]) -> list[tuple[int, Path]]:
+def _targets(
+    output: list[str], kernel: Kernel, given: list[Specified]
+) -> list[tuple[int, np.ndarray[Any, Any], Path]]:
     names = [parameter.name for parameter in kernel.parameters]
     targets = []
     for one in output:
         what, _, path = one.partition("=")
         index = int(what) if what.isdecimal() else names.index(what) if what and what in names else -1
-        if not path or not 0 <= index < len(given) or given[index].array is None:
+        array = given[index].array if 0 <= index < len(given) else None
+        if not path or array is None:
             buffers = ", ".join(str(i) for i, some in enumerate(given) if some.array is not None)
             raise InputError(
                 f"--output: expected ARG=FILE with the name or number of a buffer ({buffers or 'there is none'}), got '{one}'"
             )
-        targets.append((index, Path(path)))
+        targets.append((index, array, Path(path)))
     return targets

@@ -29,6 +29,8 @@ VECTOR_ADD = (
 )
 # The wait for the loads is missing.
 TOO_EARLY = VECTOR_ADD.replace("  s_waitcnt vmcnt(0)\n", "", 1)
+# Long enough for the host to give more work meanwhile.
+SLOW = "  s_mov_b32 s8, 0x100000\n.Lagain:\n  s_sub_u32 s8, s8, 1\n  s_cmp_lg_u32 s8, 0\n  s_cbranch_scc1 .Lagain\n"
 FOREVER = ".Lagain:\n  s_branch .Lagain\n"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernels.emulator.hip_api import Hip, HipError, in_process
-from kernels.emulator.hip_kernels import TOO_EARLY, VECTOR_ADD, code_object
+from kernels.emulator.hip_kernels import SLOW, TOO_EARLY, VECTOR_ADD, code_object
 from zyfa_ort.kernels.emulator import hip_library_path
 
 from kernels.emulator import hip_api
@@ -544,19 +544,13 @@ def test_a_kernel_that_leaves_its_buffers_fails_with_the_place(hip, capfd):
 
 
 def test_failure_spreads_along_order_and_no_further(hip):
-    second, third = (hip.made("StreamCreateWithFlags", 1) for _ in range(2))
+    first, second, third = (hip.made("StreamCreateWithFlags", 1) for _ in range(3))
     event = hip.made("EventCreate")
     pointer = hip.made("Malloc", 64)
-    function = hip.function(code_object(TOO_EARLY))
-    # The kernel may have failed before the event is recorded; the stream refuses it then.
-    for _ in range(200):
-        first = hip.made("StreamCreateWithFlags", 1)
-        assert hip.launch(function, 1, 64, [0, 0, 0], first) == 0
-        if (recorded := hip.code("EventRecord", event, first)) == 0:
-            break
-        assert recorded == hip_api.LAUNCH_FAILURE
-        hip.StreamDestroy(first)
-    assert recorded == 0
+    slow, wrong = hip.function(code_object(SLOW, 0)), hip.function(code_object(TOO_EARLY))
+    assert hip.launch(slow, 1, 64, [], first) == 0
+    assert hip.launch(wrong, 1, 64, [0, 0, 0], first) == 0
+    hip.EventRecord(event, first)
     hip.StreamWaitEvent(second, event, 0)
     assert hip.code("StreamSynchronize", second) == hip_api.LAUNCH_FAILURE
     assert hip.code("EventQuery", event) == hip_api.LAUNCH_FAILURE
