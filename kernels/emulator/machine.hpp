@@ -4,6 +4,7 @@
 #include <random>
 
 #include "errors.hpp"
+#include "host_floats.hpp"
 #include "program.hpp"
 
 namespace zyfa::emulator {
@@ -54,6 +55,7 @@ class PreparedLaunch {
   void start(Workgroup& group, uint64_t number);
 
  private:
+  HostFloats floats_;
   Memory& memory_;
   uint64_t packet_address_ = 0;
 };
