@@ -173,6 +173,6 @@ def build(
 
 def _origin() -> str:
     frame = inspect.currentframe()
-    while frame is not None and Path(frame.f_code.co_filename).name in ("program.py", "phases.py"):
+    while frame is not None and Path(frame.f_code.co_filename).name == "program.py":
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else ""

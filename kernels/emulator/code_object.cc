@@ -217,7 +217,7 @@ std::string read_name(const MsgValue& map, const char* key, bool required) {
   return checked_name(found->text);
 }
 
-constexpr uint32_t kMaxKernarg = 1 << 16, kMaxLds = 163840, kMaxPrivate = 1 << 20;
+constexpr uint32_t kMaxKernarg = 1 << 16, kMaxPrivate = 1 << 20;
 
 Kernel read_kernel(const File& file, const CodeObject& object, const std::vector<RawSymbol>& symbols,
                    const MsgValue& row) {
@@ -257,9 +257,9 @@ Kernel read_kernel(const File& file, const CodeObject& object, const std::vector
   kernel.preload = file.read<uint16_t>(at + 58, "descriptor");
   kernel.vgprs = ((kernel.rsrc1 & 63) + 1) * 8;
   kernel.accum_offset = ((kernel.rsrc3 & 63) + 1) * 4;
-  if (kernel.lds_bytes > kMaxLds)
+  if (kernel.lds_bytes > kLdsBytes)
     throw CodeObjectError(format("code object: kernel '%s' asks for %u bytes of LDS, limit %u",
-                                 kernel.name.c_str(), kernel.lds_bytes, kMaxLds));
+                                 kernel.name.c_str(), kernel.lds_bytes, kLdsBytes));
   if (kernel.private_bytes > kMaxPrivate)
     throw CodeObjectError(
         format("code object: kernel '%s' asks for %u bytes of private memory per lane, limit %u",

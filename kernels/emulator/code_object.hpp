@@ -7,6 +7,9 @@
 
 namespace zyfa::emulator {
 
+// Of a compute unit; one workgroup may own all of it.
+constexpr uint32_t kLdsBytes = 163840;
+
 struct KernelArgument {
   std::string name, value_kind;
   uint32_t offset = 0, size = 0;

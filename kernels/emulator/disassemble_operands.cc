@@ -1,4 +1,5 @@
 // Registers and constants as text.
+#include "decode.hpp"
 #include "decode_parts.hpp"
 #include "disassemble_parts.hpp"
 
@@ -11,16 +12,6 @@ std::string range(const char* file, unsigned first, unsigned count) {
 
 std::string named(const char* name, unsigned at, unsigned count) {
   return count == 2 ? name : format("%s_%s", name, at == 0 ? "lo" : "hi");
-}
-
-std::string sgpr_text(unsigned reg, unsigned count) {
-  if (reg < kFlatScratch) return range("s", reg, count);
-  if (reg < kXnackMask) return named("flat_scratch", reg - kFlatScratch, count);
-  if (reg < kVcc) return named("xnack_mask", reg - kXnackMask, count);
-  if (reg < kTtmp) return named("vcc", reg - kVcc, count);
-  if (reg < kM0) return range("ttmp", reg - kTtmp, count);
-  if (reg == kM0) return "m0";
-  return named("exec", reg - kExec, count);
 }
 
 const char* special_text(unsigned reg) {
@@ -70,10 +61,23 @@ std::string constant_text(const Operand& operand, const OperandSpec& spec) {
 
 }  // namespace
 
+std::string vgpr_text(unsigned reg, unsigned count) {
+  return reg < kAgpr ? range("v", reg, count) : range("a", reg - kAgpr, count);
+}
+
+std::string sgpr_text(unsigned reg, unsigned count) {
+  if (reg < kFlatScratch) return range("s", reg, count);
+  if (reg < kXnackMask) return named("flat_scratch", reg - kFlatScratch, count);
+  if (reg < kVcc) return named("xnack_mask", reg - kXnackMask, count);
+  if (reg < kTtmp) return named("vcc", reg - kVcc, count);
+  if (reg < kM0) return range("ttmp", reg - kTtmp, count);
+  if (reg == kM0) return "m0";
+  return named("exec", reg - kExec, count);
+}
+
 std::string register_text(const Operand& operand) {
   if (operand.is_sgpr()) return sgpr_text(operand.reg, operand.dwords);
-  return operand.reg < kAgpr ? range("v", operand.reg, operand.dwords)
-                             : range("a", operand.reg - kAgpr, operand.dwords);
+  return vgpr_text(operand.reg, operand.dwords);
 }
 
 std::string operand_text(const Operand& operand, const OperandSpec& spec) {

@@ -18,14 +18,6 @@ Handler vector_memory_handler(const Instruction& instruction);  // FLAT, GLOBAL,
 Handler lds_dma_handler(const Instruction& instruction);
 Handler atomic_handler(const Instruction& instruction);
 
-template <class F>
-inline void each_lane(uint64_t lanes, F f) {
-  if (lanes == ~uint64_t{0})
-    for (int lane = 0; lane < kLanes; ++lane) f(lane);
-  else
-    for (; lanes != 0; lanes &= lanes - 1) f(__builtin_ctzll(lanes));
-}
-
 inline bool checks(const Wave& wave) { return wave.group->launch->options.check; }
 
 // The VGPRs of `operand` in `lanes` are on their way; an empty operand: an operation without destination.

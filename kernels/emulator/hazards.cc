@@ -12,27 +12,10 @@ namespace {
 
 constexpr uint16_t kShortLived = kShiftedResult | kScaledPart | kDot | kWideStore;
 
-std::string range(const char* letter, unsigned first, unsigned count) {
-  return count == 1 ? format("%s%u", letter, first) : format("%s[%u:%u]", letter, first, first + count - 1);
-}
-
 std::string name_of(const Breach& breach) {
   const unsigned first = breach.registers.first, count = breach.registers.count;
   if (breach.bank == Breach::hardware) return format("hardware register %u", first);
-  if (breach.bank == Breach::vgpr)
-    return first < kAgpr ? range("v", first, count) : range("a", first - kAgpr, count);
-  switch (first) {
-    case kVcc:
-      return count == 2 ? "vcc" : "vcc_lo";
-    case kVcc + 1:
-      return "vcc_hi";
-    case kM0:
-      return "m0";
-    case kExec:
-      return "exec";
-    default:
-      return range("s", first, count);
-  }
+  return breach.bank == Breach::vgpr ? vgpr_text(first, count) : sgpr_text(first, count);
 }
 
 }  // namespace

@@ -43,6 +43,13 @@ auto look_up(const Table& table, std::string_view word) {
   throw std::logic_error("unknown word in an instruction table: " + std::string(word));
 }
 
+template <typename Table, typename Value>
+const char* name_in(const Table& table, Value value) {
+  for (const auto& [name, entry] : table)
+    if (entry == value) return name.data();  // literals: they end in zero
+  return "?";
+}
+
 std::string_view take(std::string_view& rest, char end) {
   const size_t at = rest.find(end);
   const std::string_view word = rest.substr(0, at);
@@ -104,6 +111,9 @@ const Tables& tables() {
 }
 
 }  // namespace
+
+const char* field_name(Field field) { return name_in(kFields, field); }
+const char* accepts_name(Accepts accepts) { return name_in(kAccepts, accepts); }
 
 const OpInfo& info(Op op) { return tables().rows[static_cast<size_t>(op)]; }
 

@@ -112,6 +112,8 @@ const OpInfo* find_op(Format format, unsigned opcode);
 const char* format_name(Format format);
 // MFMA and SMFMAC.
 bool is_matrix(const OpInfo& row);
+const char* field_name(Field field);
+const char* accepts_name(Accepts accepts);
 // By name, for tests and reports; nullptr when there is none.
 const OpInfo* find_op(const char* name);
 

@@ -37,15 +37,7 @@ std::string offset_text(const Wave& wave, uint64_t place, uint64_t here) {
   const uint64_t distance = (place - (here >> 2)) & kPlaceMask;
   const uint64_t back = distance > kPlaceMask / 2 ? kPlaceMask + 1 - distance : 0;
   const uint64_t address = back != 0 ? here - 4 * back : here + 4 * distance;
-  return format("+0x%llx", static_cast<unsigned long long>(address - wave.group->launch->entry));
-}
-
-template <class F>
-inline void each_lane(uint64_t lanes, F f) {
-  if (lanes == ~uint64_t{0})
-    for (int lane = 0; lane < kLanes; ++lane) f(lane);
-  else
-    for (; lanes != 0; lanes &= lanes - 1) f(__builtin_ctzll(lanes));
+  return wave.group->launch->offset_text(address);
 }
 
 // Calls f(dword, mask of its bytes) for the dwords that the bytes at `at` touch.

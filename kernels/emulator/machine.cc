@@ -17,7 +17,7 @@ namespace {
 // Instructions a wave runs before the next one has its turn. In the natural order the waves keep step, as on
 // the chip; shuffled orders let one wave run ahead of the others as far as barriers allow.
 constexpr int kStep = 8, kLongTurn = 2048;
-constexpr uint32_t kLdsBytes = 163840, kMaxGrid = 0x7fffffff;
+constexpr uint32_t kMaxGrid = 0x7fffffff;
 constexpr uint64_t kMaxGroups = uint64_t{1} << 48;
 // Workgroups that order_seed shuffles together.
 constexpr uint64_t kShuffled = 1 << 16;
@@ -131,9 +131,8 @@ void write_work_item_ids(Wave& wave, const uint32_t block[3]) {
 
 std::string place_of(const Wave& wave, uint64_t pc) {
   const Workgroup& group = *wave.group;
-  return format("kernel '%s', workgroup (%u,%u,%u), wave %d, +0x%llx", group.launch->kernel.c_str(),
-                group.id[0], group.id[1], group.id[2], wave.index,
-                static_cast<unsigned long long>(pc - group.launch->entry));
+  return format("kernel '%s', workgroup (%u,%u,%u), wave %d, %s", group.launch->kernel.c_str(), group.id[0],
+                group.id[1], group.id[2], wave.index, group.launch->offset_text(pc).c_str());
 }
 
 // Runs the wave until it ends, waits at a barrier or its turn is over.

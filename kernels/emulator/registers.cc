@@ -1,28 +1,10 @@
 #include "registers.hpp"
 
+#include "decode.hpp"
 #include "errors.hpp"
 
 namespace zyfa::emulator {
 namespace {
-
-std::string vgpr_name(unsigned reg) { return reg < kAgpr ? format("v%u", reg) : format("a%u", reg - kAgpr); }
-
-std::string sgpr_name(unsigned reg) {
-  switch (reg) {
-    case kVcc:
-      return "vcc_lo";
-    case kVcc + 1:
-      return "vcc_hi";
-    case kM0:
-      return "m0";
-    case kExec:
-      return "exec_lo";
-    case kExec + 1:
-      return "exec_hi";
-    default:
-      return format("s%u", reg);
-  }
-}
 
 // Bits first .. first + count - 1, at most 64 of them.
 inline uint64_t range(const uint64_t* bits, unsigned first, unsigned count) {
@@ -30,10 +12,6 @@ inline uint64_t range(const uint64_t* bits, unsigned first, unsigned count) {
   uint64_t found = bits[word] >> shift;
   if (shift + count > 64) found |= bits[word + 1] << (64 - shift);
   return count >= 64 ? found : found & ((uint64_t{1} << count) - 1);
-}
-
-std::string place(const Wave& wave, uint64_t address) {
-  return format("+0x%llx", static_cast<unsigned long long>(address - wave.group->launch->entry));
 }
 
 bool in_use(const Wave& wave, unsigned reg) {
@@ -50,12 +28,12 @@ void check_allocated(const Wave& wave, unsigned reg) {
   const unsigned number = accumulation ? reg - kAgpr + launch.accum_offset : reg;
   if (number >= launch.vgprs)
     throw LaunchError(format("%s is beyond the kernel's allocation of %u vector registers (accum_offset %u)",
-                             vgpr_name(reg).c_str(), launch.vgprs, launch.accum_offset));
+                             vgpr_text(reg, 1).c_str(), launch.vgprs, launch.accum_offset));
   if (number < launch.accum_offset || number >= kAgpr) return;
   const unsigned other = accumulation ? number : kAgpr + reg - launch.accum_offset;
   if (in_use(wave, other))
     throw LaunchError(format("%s and %s are one register (accum_offset %u): the kernel uses both names",
-                             vgpr_name(reg).c_str(), vgpr_name(other).c_str(), launch.accum_offset));
+                             vgpr_text(reg, 1).c_str(), vgpr_text(other, 1).c_str(), launch.accum_offset));
 }
 
 // In the order in which loads return, a later load of the same queue may replace what an earlier one brings.
@@ -69,10 +47,10 @@ void report_late(Wave& wave, const Instruction& instruction, unsigned reg, Count
   const char* counter = queue == Counters::Queue::lds    ? "lgkmcnt"
                         : queue == Counters::Queue::flat ? "vmcnt(0) and lgkmcnt(0)"
                                                          : "vmcnt";
-  wave.report(
-      Rule::G17, instruction,
-      format("%s is %s while the load at %s is on its way: no s_waitcnt %s covers it", vgpr_name(reg).c_str(),
-             verb, place(wave, wave.counters.vgpr_load(reg, queue)).c_str(), counter));
+  wave.report(Rule::G17, instruction,
+              format("%s is %s while the load at %s is on its way: no s_waitcnt %s covers it",
+                     vgpr_text(reg, 1).c_str(), verb,
+                     wave.group->launch->offset_text(wave.counters.vgpr_load(reg, queue)).c_str(), counter));
 }
 
 // clang copies pairs of which one half means nothing, and spills such SGPRs to lanes of a VGPR and back: no
@@ -126,7 +104,7 @@ __attribute__((noinline)) void look_at_vgprs(Wave& wave, const Instruction& inst
     if (const uint64_t missing = lanes & ~wave.vgpr_defined[reg])
       wave.report(
           Rule::undefined_register, instruction,
-          format("%s was never written in lane %d", vgpr_name(reg).c_str(), __builtin_ctzll(missing)));
+          format("%s was never written in lane %d", vgpr_text(reg, 1).c_str(), __builtin_ctzll(missing)));
   }
 }
 
@@ -137,15 +115,16 @@ __attribute__((noinline)) void look_at_sgprs(Wave& wave, const Instruction& inst
     if (wave.counters.sgpr_pending(reg)) {
       const bool half = wave.counters.sgpr_half_waited(reg);
       wave.report(half ? Rule::G16 : Rule::G17, instruction,
-                  format("%s is %s while the scalar load at %s is on its way: %s", sgpr_name(reg).c_str(),
-                         write ? "overwritten" : "read", place(wave, wave.counters.sgpr_load(reg)).c_str(),
+                  format("%s is %s while the scalar load at %s is on its way: %s", sgpr_text(reg, 1).c_str(),
+                         write ? "overwritten" : "read",
+                         wave.group->launch->offset_text(wave.counters.sgpr_load(reg)).c_str(),
                          half ? "only lgkmcnt(0) covers it" : "no s_waitcnt lgkmcnt(0) covers it"));
     } else if (wave.sgpr_defined[reg]) {
       wave.sgpr_look[reg >> 6] &= ~(uint64_t{1} << (reg & 63));
     }
     if (!write && !wave.sgpr_defined[reg] && !may_be_undefined(use) && !only_copies(instruction.op))
       wave.report(Rule::undefined_register, instruction,
-                  format("%s was never written", sgpr_name(reg).c_str()));
+                  format("%s was never written", sgpr_text(reg, 1).c_str()));
   }
 }
 

@@ -3,8 +3,13 @@
 #include <algorithm>
 
 #include "decode.hpp"
+#include "errors.hpp"
 
 namespace zyfa::emulator {
+
+std::string Launch::offset_text(uint64_t address) const {
+  return format("+0x%llx", static_cast<unsigned long long>(address - entry));
+}
 
 void Wave::reset() {
   // Registers hold a recognisable pattern: as float a NaN, as address far outside every allocation.

@@ -18,6 +18,14 @@ namespace zyfa::emulator {
 
 constexpr int kLanes = 64;
 
+template <class F>
+inline void each_lane(uint64_t lanes, F f) {
+  if (lanes == ~uint64_t{0})
+    for (int lane = 0; lane < kLanes; ++lane) f(lane);
+  else
+    for (; lanes != 0; lanes &= lanes - 1) f(__builtin_ctzll(lanes));
+}
+
 // Where flat addresses reach LDS and private memory: 4 GB each, above every allocation (which lie below
 // 2^48). What src_shared_base and src_private_base read as.
 constexpr uint64_t kSharedAperture = uint64_t{1} << 48, kPrivateAperture = uint64_t{2} << 48;
@@ -128,6 +136,9 @@ struct Launch {
   uint32_t vgprs = 512, accum_offset = 256;
   uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
   Options options;
+
+  // "+0x40": where an instruction stands, from the kernel's entry.
+  std::string offset_text(uint64_t address) const;
 };
 
 struct Workgroup {

@@ -107,8 +107,8 @@ void check_sizes(const Kernel& kernel, const LaunchRequest& request) {
          format("kernel '%s': %llu work-items per block, it allows %u", name,
                 static_cast<unsigned long long>(threads), kernel.max_workgroup),
          hipErrorInvalidConfiguration);
-  expect(uint64_t{kernel.lds_bytes} + request.dynamic_lds <= static_cast<uint64_t>(kLdsBytes),
-         format("kernel '%s': %u + %u bytes of LDS, the limit is %d", name, kernel.lds_bytes,
+  expect(uint64_t{kernel.lds_bytes} + request.dynamic_lds <= kLdsBytes,
+         format("kernel '%s': %u + %u bytes of LDS, the limit is %u", name, kernel.lds_bytes,
                 request.dynamic_lds, kLdsBytes));
 }
 
@@ -232,7 +232,7 @@ ZYFA_HIP_EXPORT hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute
         *value = 95;
         break;
       case HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        *value = kLdsBytes - lds;
+        *value = static_cast<int>(kLdsBytes) - lds;
         break;
       default:
         refuse(hipErrorInvalidValue, format("attribute %d: the emulated device does not have it", attribute));

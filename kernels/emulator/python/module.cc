@@ -62,19 +62,6 @@ nb::dict to_dict(const Kernel& k) {
   return made;
 }
 
-const char* accepts_name(Accepts accepts) {
-  constexpr const char* kNames[] = {"v",    "va",  "vac",   "a",     "src",  "s",  "ssrc",
-                                    "soff", "imm", "label", "hwreg", "wait", "msg"};
-  return kNames[static_cast<int>(accepts)];
-}
-
-const char* field_name(Field field) {
-  constexpr const char* kNames[] = {"vdst",  "sdst",  "sdata", "vdata", "addr",    "vaddr", "data",
-                                    "data0", "data1", "sbase", "srsrc", "soffset", "saddr", "ssrc0",
-                                    "ssrc1", "src0",  "src1",  "vsrc1", "src2",    "simm16"};
-  return kNames[static_cast<int>(field)];
-}
-
 // A row of the instruction tables: format, opcode, name, operands as (field, what it accepts, bits).
 nb::tuple to_tuple(const OpInfo& row) {
   nb::list operands;
