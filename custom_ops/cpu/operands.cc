@@ -1,6 +1,7 @@
 #include "operands.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "float_formats.hpp"
@@ -105,16 +106,18 @@ void TileOperands::accumulate(const void* p, int64_t lanes, const float* keep, f
   multiply(value_, p, lanes, keep, o);
 }
 
-void TileOperands::accumulate_without(uint64_t keys, const void* p, int64_t lanes, const float* keep,
+void TileOperands::accumulate_finite(uint64_t keys, const void* p, int64_t lanes, const float* keep,
                                       float* o) const {
   std::memcpy(clean_, value_, tile_bytes(form_, columns_));
   for (int64_t key = 0; key < kTileKeys; ++key) {
     if ((keys >> key & 1) == 0) continue;
-    for (int64_t column = 0; column < columns_; ++column)
+    for (int64_t column = 0; column < columns_; ++column) {
+      if (std::isfinite(value(key, column))) continue;
       if (form_ == Operand::fp32)
         static_cast<float*>(clean_)[key * columns_ + column] = 0.0f;
       else
         static_cast<uint16_t*>(clean_)[column * kTileKeys + key] = 0;
+    }
   }
   multiply(clean_, p, lanes, keep, o);
 }

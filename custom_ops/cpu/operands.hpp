@@ -32,8 +32,8 @@ class TileOperands {
   void scores(const void* q, int64_t lanes, float* s) const;
   // o = o * keep + V P; P is FP32 or pairs.
   void accumulate(const void* p, int64_t lanes, const float* keep, float* o) const;
-  // The same as if the values of `keys` were zero.
-  void accumulate_without(uint64_t keys, const void* p, int64_t lanes, const float* keep, float* o) const;
+  // The same as if values of `keys` that are not finite were zero.
+  void accumulate_finite(uint64_t keys, const void* p, int64_t lanes, const float* keep, float* o) const;
   // Keys whose values hold NaN or infinity.
   uint64_t not_finite();
   float value(int64_t key, int64_t column) const;

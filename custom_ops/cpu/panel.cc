@@ -181,11 +181,11 @@ void Panel::accumulate(TileOperands& operands, const BlockKind* kinds, bool low)
   if (low) operands.accumulate(operand(true), lanes, kOnes.data(), output);
 }
 
-// 0 * NaN is NaN: such keys are left out, then added to the rows that see them. The sums of the other rows are
-// what they would be with finite values.
+// 0 * NaN is NaN: such values are left out, then added to the rows that see them. All other sums are what they
+// would be with finite values.
 void Panel::accumulate_around(uint64_t keys, TileOperands& operands, const BlockKind* kinds, bool low) {
-  operands.accumulate_without(keys, operand(false), lanes, state.keep, output);
-  if (low) operands.accumulate_without(keys, operand(true), lanes, kOnes.data(), output);
+  operands.accumulate_finite(keys, operand(false), lanes, state.keep, output);
+  if (low) operands.accumulate_finite(keys, operand(true), lanes, kOnes.data(), output);
   for (int64_t lane = 0; lane < rows.lanes; ++lane) {
     if (kinds != nullptr && kinds[lane / kLaneBlock] == BlockKind::skip) continue;
     const uint64_t wanted = keys & seen(lane);
@@ -193,7 +193,8 @@ void Panel::accumulate_around(uint64_t keys, TileOperands& operands, const Block
       if ((wanted >> key & 1) == 0) continue;
       const float weight = probability(key, lane, false) + (low ? probability(key, lane, true) : 0.0f);
       for (int64_t column = 0; column < columns_; ++column)
-        output[column * lanes + lane] += weight * operands.value(key, column);
+        if (const float v = operands.value(key, column); !std::isfinite(v))
+          output[column * lanes + lane] += weight * v;
     }
   }
 }

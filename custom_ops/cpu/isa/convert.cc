@@ -19,9 +19,15 @@ inline void convert(const void* data, int64_t count, To* to, VectorStep vector, 
 typedef uint16_t Halves __attribute__((vector_size(32)));
 typedef uint8_t Bytes __attribute__((vector_size(16)));
 
+#if defined(__AVX512BW__)
+inline Words widen(const Halves& v) { return (Words)_mm512_cvtepu16_epi32((__m256i)v); }
+inline Words widen(const Bytes& v) { return (Words)_mm512_cvtepu8_epi32((__m128i)v); }
+inline Halves narrow(const Words& v) { return (Halves)_mm512_cvtepi32_epi16((__m512i)v); }
+#else
 inline Words widen(const Halves& v) { return __builtin_convertvector(v, Words); }
 inline Words widen(const Bytes& v) { return __builtin_convertvector(v, Words); }
 inline Halves narrow(const Words& v) { return __builtin_convertvector(v, Halves); }
+#endif
 
 inline Floats from_bfloat16_lanes(const uint16_t* from) {
   return floats_of(widen(load_as<Halves>(from)) << 16);
@@ -50,8 +56,25 @@ inline Words fp8_as_fp32_bits(const uint8_t* from) {
 // As float_formats.hpp, any NaN stays one.
 inline Words to_bfloat16_bits(const Floats& x) {
   const Words bits = bits_of(x);
-  return x == x ? rounded_to_bfloat16(x) >> 16 : (bits >> 16) | 0x40u;
+  return x == x ? (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16 : (bits >> 16) | 0x40u;
 }
+
+#if defined(__AVX512BW__)
+// 32 codes at a time, in 16-bit lanes.
+inline __m512i fp8_as_bfloat16(__m256i codes) {
+  const __m512i code = _mm512_cvtepu8_epi16(codes), magnitude = _mm512_and_si512(code, _mm512_set1_epi16(0x7f));
+  const __m512i sign = _mm512_slli_epi16(_mm512_and_si512(code, _mm512_set1_epi16(0x80)), 8);
+  const __m512i normal = _mm512_add_epi16(_mm512_slli_epi16(magnitude, 4), _mm512_set1_epi16(120 << 7));
+  // Multiples of 2^-9, by code.
+  const __m512i subnormal = _mm512_broadcast_i32x4(_mm_setr_epi16(
+      0, 0x3b00, 0x3b80, 0x3bc0, 0x3c00, 0x3c20, 0x3c40, 0x3c60));
+  const __mmask32 is_subnormal = _mm512_cmplt_epi16_mask(magnitude, _mm512_set1_epi16(8));
+  const __mmask32 is_nan = _mm512_cmpeq_epi16_mask(magnitude, _mm512_set1_epi16(0x7f));
+  __m512i value = _mm512_mask_permutexvar_epi16(normal, is_subnormal, magnitude, subnormal);
+  value = _mm512_mask_mov_epi16(value, is_nan, _mm512_set1_epi16(0x7fc0));
+  return _mm512_or_si512(value, sign);
+}
+#endif
 
 inline Words to_float16_bits(const Floats& x) {
   const Words bits = bits_of(x), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
@@ -126,11 +149,17 @@ void Convert<Tag>::to_bfloat16(DType type, const void* from, int64_t count, uint
     case DType::bfloat16:
       std::memcpy(to, from, count * sizeof(uint16_t));
       return;
-    case DType::float8e4m3fn:
+    case DType::float8e4m3fn: {
+      int64_t done = 0;
+#if defined(__AVX512BW__)
+      for (; done + 32 <= count; done += 32)
+        store(to + done, fp8_as_bfloat16(load_as<__m256i>(static_cast<const uint8_t*>(from) + done)));
+#endif
       return convert<uint8_t>(
-          from, count, to,
+          static_cast<const uint8_t*>(from) + done, count - done, to + done,
           [](const uint8_t* x, uint16_t* y) { store(y, narrow(fp8_as_fp32_bits(x) >> 16)); },
           [](uint8_t x) { return cpu::to_bfloat16(from_fp8(x)); });
+    }
     default:
       fail("cannot read ", name(type), " as floating point");
   }

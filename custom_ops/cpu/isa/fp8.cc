@@ -54,33 +54,66 @@ inline BlockMap look(const LaneScale& scale, BlockKind kind, int64_t at, int64_t
   return {Floats{}, a * per_log2, lean ? kAnchorCode - 8.0f * e : kUnit - e, power};
 }
 
-// e4m3 value of min(max(rint(t), 0), 126) as a code; NaN gives 0.
+// The code of t: min(max(rint(t), 0), 126), 0 for NaN; as 32-bit lanes of rint's magic number.
+inline Floats clamped(const Floats& t) { return min_of(max_of(t, Floats{}), all(126.0f)); }
+
+// e4m3 value of the code, exact.
 inline Floats lean(const Floats& t) {
-  const Floats shifted = min_of(max_of(t, Floats{}), all(126.0f)) + kRoundingShift;
+  const Floats shifted = clamped(t) + kRoundingShift;
   const Words code = bits_of(shifted) & 0x7fu;
   const Floats subnormal = (shifted - kRoundingShift) * 0x1p-9f;
   return code < 8u ? subnormal : floats_of((code << 20) + (120u << 23));
 }
 
-// The e4m3 value nearest to x in [0, 448].
-inline Floats nearest_e4m3(const Floats& x) {
-  const Words bits = bits_of(x);
-  const Floats normal = floats_of((bits + 0x7ffffu + ((bits >> 20) & 1u)) & ~0xfffffu);
-  const Floats subnormal = (x + 24576.0f) - 24576.0f;  // 1.5 * 2^23 * 2^-9: rounds to a multiple of 2^-9
-  return min_of(x < 0x1p-6f ? subnormal : normal, all(448.0f));
+// x to a multiple of 2^-3 of its power of two, or of that of `smallest`, nearest even: adding 1.5 * 2^23 of such
+// steps rounds.
+inline Floats to_four_bits(const Floats& x, float smallest) {
+  const Floats power = max_of(floats_of(bits_of(x) & 0x7f800000u), all(smallest));
+  const Floats shift = power * (kRoundingShift * 0.125f);
+  return (x + shift) - shift;
 }
 
 struct Terms {
-  Floats high, low;  // low as e4m3, worth a sixteenth
+  Floats high, low;  // both as they count
 };
 
+// e4m3(p) and e4m3(16 * (p - high)) / 16 of p = exp2(x) <= 448; the residual is at most 16.
 inline Terms two_terms(const Floats& x) {
-  const Floats p = exp2_of(x), high = nearest_e4m3(p);
-  const Floats residual = 16.0f * (p - high);
-  const Words sign = bits_of(residual) & 0x80000000u;
-  const Floats low = nearest_e4m3(floats_of(bits_of(residual) & 0x7fffffffu));
-  return {high, floats_of(bits_of(low) | sign)};
+  const Floats p = exp2_of(x), high = min_of(to_four_bits(p, 0x1p-6f), all(448.0f));
+  return {high, to_four_bits(p - high, 0x1p-10f)};
 }
+
+#if defined(__AVX512BW__)
+// Lean P of two keys as a pair: codes turn into bfloat16 numbers in 16-bit lanes, both keys at once.
+struct LeanPairs {
+  explicit LeanPairs(const BlockMap& map) : map(map) {
+    // d in the exponent field of both halves.
+    const __m512i d = _mm512_sub_epi16(_mm512_srli_epi32((__m512i)bits_of(map.power), 16),
+                                       _mm512_set1_epi32(0x3f80));
+    exponent = _mm512_or_si512(_mm512_and_si512(d, _mm512_set1_epi32(0xffff)), _mm512_slli_epi32(d, 16));
+    normal_base = _mm512_add_epi16(exponent, _mm512_set1_epi16(120 << 7));
+  }
+
+  Words operator()(const Floats& first, const Floats& second) const {
+    const __m512i code = _mm512_or_si512(rounded(first), _mm512_slli_epi32(rounded(second), 16));
+    const __m512i normal = _mm512_add_epi16(_mm512_slli_epi16(code, 4), normal_base);
+    const __mmask32 is_subnormal = _mm512_cmplt_epi16_mask(code, _mm512_set1_epi16(8));
+    const __m512i multiple = _mm512_permutexvar_epi16(code, multiples);
+    const __m512i subnormal =
+        _mm512_maskz_add_epi16(_mm512_test_epi16_mask(code, code), multiple, exponent);
+    return (Words)_mm512_mask_mov_epi16(normal, is_subnormal, subnormal);
+  }
+
+ private:
+  __m512i rounded(const Floats& s) const { return _mm512_cvtps_epi32((__m512)clamped(map(s))); }
+
+  const BlockMap& map;
+  __m512i exponent, normal_base;
+  // bfloat16 multiples of 2^-9, by code.
+  const __m512i multiples = _mm512_broadcast_i32x4(
+      _mm_setr_epi16(0, 0x3b00, 0x3b80, 0x3bc0, 0x3c00, 0x3c20, 0x3c40, 0x3c60));
+};
+#endif
 
 // Calls put(key, first, second) with what two keys are worth: pairs of high and low terms.
 template <typename Probability, typename Put>
@@ -99,15 +132,29 @@ inline void by_kind(BlockKind kind, const BlockMap& map, int64_t lanes, const fl
         map, lanes, s,
         [&](const Floats& x) {
           const Terms terms = two_terms(x);
-          return Terms{terms.high * map.power, terms.low * (map.power * 0.0625f)};
+          return Terms{terms.high * map.power, terms.low * map.power};
         },
         put);
   else
     each_pair(
         map, lanes, s,
-        [&](const Floats& x) { return Terms{floats_of(rounded_to_bfloat16(exp2_of(x))) * map.power, Floats{}}; },
+        [&](const Floats& x) { return Terms{to_eight_bits(exp2_of(x)) * map.power, Floats{}}; },
         put);
 }
+
+#if defined(__AVX512BW__)
+inline Floats lean_pairs(const BlockMap& map, int64_t lanes, const float* s, uint32_t* p) {
+  const LeanPairs lean(map);
+  Floats first{}, second{};
+  for (int64_t key = 0; key < kTileKeys; key += 2) {
+    const Words pair = lean(load(s + key * lanes), load(s + (key + 1) * lanes));
+    store(p + key / 2 * lanes, pair);
+    first += floats_of(pair << 16);
+    second += floats_of(pair & 0xffff0000u);
+  }
+  return first + second;
+}
+#endif
 
 inline void finish_sum(int64_t at, LaneState& state, const Floats& added) {
   store(state.sum + at, load(state.sum + at) * load(state.keep + at) + added);
@@ -140,9 +187,6 @@ void Fp8<Tag>::fp32(const LaneScale& scale, const BlockKind* kinds, int64_t lane
 template <typename Tag>
 void Fp8<Tag>::pairs(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state,
                      const float* s, uint32_t* p, uint32_t* low) {
-  const auto pair = [](const Floats& first, const Floats& second) {
-    return (bits_of(first) >> 16) | (bits_of(second) & 0xffff0000u);
-  };
   const auto clear = [lanes](uint32_t* block) {
     for (int64_t key = 0; key < kTileKeys; key += 2) store(block + key / 2 * lanes, Words{});
   };
@@ -155,11 +199,18 @@ void Fp8<Tag>::pairs(const LaneScale& scale, const BlockKind* kinds, int64_t lan
       continue;
     }
     const BlockMap map = look(scale, kind, at, lanes, state, s + at);
+#if defined(__AVX512BW__)
+    if (kind == BlockKind::lean) {
+      finish_sum(at, state, lean_pairs(map, lanes, s + at, p + at));
+      if (low != nullptr) clear(low + at);
+      continue;
+    }
+#endif
     Floats sum{};
     by_kind(kind, map, lanes, s + at, [&](int64_t key, const Terms& first, const Terms& second) {
-      store(p + key / 2 * lanes + at, pair(first.high, second.high));
+      store(p + key / 2 * lanes + at, pair_of(first.high, second.high));
       if (low != nullptr)
-        store(low + key / 2 * lanes + at, pair(first.low, second.low));
+        store(low + key / 2 * lanes + at, pair_of(first.low, second.low));
       sum += (first.high + first.low) + (second.high + second.low);
     });
     finish_sum(at, state, sum);

@@ -92,7 +92,7 @@ void Softmax<Tag>::bfloat16(const float* factor, int64_t lanes, LaneState& state
   by_blocks(lanes, [&](auto blocks) {
     probabilities<blocks()>(factor, lanes, state, s, [&](int b, int64_t key, Floats first, Floats second) {
       float* at = s + key * lanes + b * kLaneBlock;
-      const Floats one = floats_of(rounded_to_bfloat16(first)), two = floats_of(rounded_to_bfloat16(second));
+      const Floats one = to_eight_bits(first), two = to_eight_bits(second);
       store(at, one);
       store(at + lanes, two);
       return one + two;
@@ -104,9 +104,9 @@ template <typename Tag>
 void Softmax<Tag>::pairs(const float* factor, int64_t lanes, LaneState& state, const float* s, uint32_t* p) {
   by_blocks(lanes, [&](auto blocks) {
     probabilities<blocks()>(factor, lanes, state, s, [&](int b, int64_t key, Floats first, Floats second) {
-      const Words one = rounded_to_bfloat16(first), two = rounded_to_bfloat16(second);
-      store(p + key / 2 * lanes + b * kLaneBlock, (one >> 16) | two);
-      return floats_of(one) + floats_of(two);
+      const Floats one = to_eight_bits(first), two = to_eight_bits(second);
+      store(p + key / 2 * lanes + b * kLaneBlock, pair_of(one, two));
+      return one + two;
     });
   });
 }

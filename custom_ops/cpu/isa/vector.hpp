@@ -91,10 +91,15 @@ inline Floats power_of_two(const Floats& n) {
   return floats_of((bits_of(n + kRoundingShift) << 23) + 0x3f800000u);
 }
 
-// The bfloat16 nearest to a number or NaN of arithmetic, as FP32.
-inline Words rounded_to_bfloat16(const Floats& x) {
-  const Words bits = bits_of(x);
-  return (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;
+// x to 8 significant bits, for finite |x| < 2^111 (Veltkamp's splitting); NaN stays NaN.
+inline Floats to_eight_bits(const Floats& x) {
+  const Floats c = x * 65537.0f;
+  return c - (c - x);
+}
+
+// bfloat16 numbers of two keys as a pair; what they lose are zeros.
+inline Words pair_of(const Floats& first, const Floats& second) {
+  return (bits_of(first) >> 16) | (bits_of(second) & 0xffff0000u);
 }
 
 inline bool any(const Ints& mask) {
