@@ -83,7 +83,9 @@ class Fp8Config:
     def name(self) -> str:
         shape = "d128" if self.head_dim == 128 else "d192_v128"
         conversion = "" if self.conversion == "nearest" else f"_{self.conversion}"
-        return f"fp8_prefill_{shape}_{self.edges}_{self.output}{conversion}" + ("_trace" if self.trace else "")
+        return f"fp8_prefill_{shape}_{self.edges}_{self.output}{conversion}" + (
+            "_trace" if self.trace else ""
+        )
 
     @property
     def k_steps(self) -> int:

@@ -67,7 +67,9 @@ ROUNDED64 = np.arange(64, dtype=np.uint32)
 # e4m3: ties between codes, subnormals, the smallest ones.
 GRID = np.arange(0x7F, dtype=np.uint8).view(E4M3).astype(np.float32)
 _MIDDLE = (GRID[:-1] + GRID[1:]) / 2
-_CASES = np.concatenate([_MIDDLE[:31], -_MIDDLE[31:63], _MIDDLE[63:], GRID[:2] * 0.4, np.array([-0.0], np.float32)])
+_CASES = np.concatenate(
+    [_MIDDLE[:31], -_MIDDLE[31:63], _MIDDLE[63:], GRID[:2] * 0.4, np.array([-0.0], np.float32)]
+)
 NARROWED = np.resize(_CASES, (2, 64)).astype(np.float32)
 BEYOND = np.stack([
     padded([448, 463.9, 464, 464.1, 480, 500, 1e30, INF, NAN], 1.0),

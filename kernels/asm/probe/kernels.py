@@ -19,7 +19,9 @@ RATES = {
 }
 
 
-def _elementwise(name: str, inputs: int, instructions: list[str], outputs: int, saturating: bool = True) -> ProbeKernel:
+def _elementwise(
+    name: str, inputs: int, instructions: list[str], outputs: int, saturating: bool = True
+) -> ProbeKernel:
     """Inputs in v8.., results in v40..; they begin as 0."""
     clear = "\n".join(f"  v_mov_b32_e32 v{40 + i}, 0" for i in range(outputs))
     # Vector results placed by op_sel want a wait state before they are merged.

@@ -147,7 +147,8 @@ def _dma_partly(words: Words, out: Words) -> str:
 
 def _dma_exec(words: Words, out: Words) -> str:
     return one_of(
-        out, {"slots stay, nothing written": _dma_result(words), "slots close up": _dma_result(words, close=True)}
+        out,
+        {"slots stay, nothing written": _dma_result(words), "slots close up": _dma_result(words, close=True)},
     )
 
 

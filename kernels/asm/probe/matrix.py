@@ -45,7 +45,9 @@ def operand(values: Array, shape: str) -> Words:
 def accumulator(values: Array, shape: str) -> Words:
     """C or D (rows, columns) as registers."""
     register = np.arange(16 if SIDE[shape] == 32 else 4)[:, None]
-    return np.ascontiguousarray(values.astype(np.float32)[_row(register, shape), LANE[None] % SIDE[shape]]).view(np.uint32)
+    return np.ascontiguousarray(
+        values.astype(np.float32)[_row(register, shape), LANE[None] % SIDE[shape]]
+    ).view(np.uint32)
 
 
 def matrix(words: Words, shape: str) -> NDArray[np.float32]:
@@ -110,7 +112,8 @@ def _order_inputs() -> Words:
 def _order(_: Words, out: Words) -> str:
     block = {"16 per lane half in turn": (ROW // 16, ROW // 16), "32 per lane half": (0 * ROW, 0 * ROW + 1)}
     wanted = {
-        name: (2.0**low + 4 * 2.0**high + 0 * COLUMN).astype(np.float32) for name, (low, high) in block.items()
+        name: (2.0**low + 4 * 2.0**high + 0 * COLUMN).astype(np.float32)
+        for name, (low, high) in block.items()
     }
     return one_of(matrix(out, FP8), wanted)
 
@@ -133,12 +136,18 @@ def _equal(_: Words, out: Words) -> str:
     return one_of(matrix(out, FP8), {"scale of the own row and column": scaled.astype(np.float32)})
 
 
-BYTE_EXPONENTS = (np.array([1, 4, 9, 16]), np.array([2, 3, 11, 23]))  # of the four bytes of A's and B's scales
+BYTE_EXPONENTS = (
+    np.array([1, 4, 9, 16]),
+    np.array([2, 3, 11, 23]),
+)  # of the four bytes of A's and B's scales
 
 
 def _bytes_inputs() -> Words:
     ones = operand(np.ones((32, 64)), FP8)
-    scales = [np.sum((UNSCALED + e).astype(np.uint64) << (8 * np.arange(4)).astype(np.uint64)) for e in BYTE_EXPONENTS]
+    scales = [
+        np.sum((UNSCALED + e).astype(np.uint64) << (8 * np.arange(4)).astype(np.uint64))
+        for e in BYTE_EXPONENTS
+    ]
     return _scaled(ones, ones, np.array(scales[0]), np.array(scales[1]))
 
 
@@ -173,7 +182,9 @@ def _ends(_: Words, out: Words) -> str:
     wanted = np.broadcast_to(powers, (32, 32)).astype(np.float32)
     flushed = np.where(END_SCALES == 0, np.float32(0), wanted)
     clamped = np.where(END_SCALES == 0, np.float32(2.0**-126), wanted)
-    return one_of(matrix(out, FP8), {"0 is 2^-127, 255 NaN": wanted, "0 is 0": flushed, "0 is 2^-126": clamped})
+    return one_of(
+        matrix(out, FP8), {"0 is 2^-127, 255 NaN": wanted, "0 is 0": flushed, "0 is 2^-126": clamped}
+    )
 
 
 # --- denormals
@@ -205,7 +216,9 @@ def _bf16_denormals(shape: str) -> Callable[[Words, Words], str]:
 
     def read(_: Words, out: Words) -> str:
         found = matrix(out, shape)
-        lost = [name for name, (column, value) in places.items() if np.any(found[:, column] != np.float32(value))]
+        lost = [
+            name for name, (column, value) in places.items() if np.any(found[:, column] != np.float32(value))
+        ]
         return f"flushed: {', '.join(lost)}" if lost else "kept"
 
     return read

@@ -17,7 +17,11 @@ ROWS: dict[str, tuple[float, tuple[str, ...], str]] = {
     "v_cvt_pk_u8_f32": (4, FP8_PREFILL, "the modelled vector phase of interior tiles holds"),
     "v_cvt_pk_fp8_f32": (4, (*FP8_PREFILL, "quantize"), "the modelled vector phase of edge tiles holds"),
     "v_permlane32_swap_b32": (8, FAMILIES, "the modelled row maximum holds"),
-    "v_exp_f32": (8, (*FP8_PREFILL, "bf16_prefill", "decode"), "the modelled vector phase of edge tiles holds"),
+    "v_exp_f32": (
+        8,
+        (*FP8_PREFILL, "bf16_prefill", "decode"),
+        "the modelled vector phase of edge tiles holds",
+    ),
     "v_pk_fma_f32": (4, FP8_PREFILL, "the modelled vector phase of edge tiles holds"),
 }
 

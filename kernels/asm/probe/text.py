@@ -58,9 +58,7 @@ def _access(kind: str, register: int, word: int) -> str:
     if not 0 <= word < MAX_WORDS:
         raise ValueError(f"word {word}: a probe has {MAX_WORDS} words per lane")
     address, offset = f"v{word // WORDS_PER_ADDRESS}", word % WORDS_PER_ADDRESS * ROW
-    operands = (
-        f"v{register}, {address}, s[4:5]" if kind == "load" else f"{address}, v{register}, s[6:7]"
-    )
+    operands = f"v{register}, {address}, s[4:5]" if kind == "load" else f"{address}, v{register}, s[6:7]"
     return f"  global_{kind}_dword {operands} offset:{offset}"
 
 
