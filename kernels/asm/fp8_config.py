@@ -9,7 +9,8 @@ from zyfa_ort.kernels.asm.emit import KernelArgument
 LOG2E = 1.44269504
 LN2 = 0.69314718
 ANCHOR_CODE = 126.0  # e4m3 code of 448: the row maximum of an interior tile lands here
-# What is added to a code before it is converted, and the largest float that still becomes a code of at most 126.
+# By what v_cvt_pk_u8_f32 of the device does: what is added to a code before it is converted, and the largest float that
+# still becomes a code of at most 126 (127 would be NaN).
 CODE_SHIFT = {"nearest": 0.0, "truncate": 0.5}
 MOST_IN_RANGE = {"nearest": ANCHOR_CODE + 0.5, "truncate": 126.99999237060547}
 UNIT = 8.80708  # log2 of what a probability of one is worth in an edge tile: 8 + (6 + 0.45665) / 8

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import ml_dtypes
 import numpy as np
-
 from zyfa_ort.kernels.asm.probe.answers import (
     FP8_PREFILL,
     Array,
@@ -31,7 +32,7 @@ ROUNDED = padded([
 LIMITED = padded(
     [-1, -0.5, -0.49, -1e-30, -2.5, -126, -300, -3e38, -INF, 255, 255.49, 256, 300, 65536, 3e38, INF]
 )
-ROUNDINGS = {
+ROUNDINGS: dict[str, Callable[[Array], Array]] = {
     "nearest_even": np.rint,
     "truncate": np.floor,
     "nearest_away": lambda x: np.floor(np.float64(x) + 0.5),
@@ -86,7 +87,7 @@ def _packed(out: Words) -> Array:
 
 
 def _values(codes: Array) -> Array:
-    return codes.view(E4M3).astype(np.float32)
+    return np.asarray(codes.view(E4M3), np.float32)
 
 
 def _fp8_rounding(_: Words, out: Words) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-
 from zyfa_ort.kernels.asm.probe.answers import (
     FAMILIES,
     FP8_PREFILL,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
-
 from zyfa_ort.kernels.asm.probe.answers import (
     FP8_PREFILL,
     Array,
@@ -60,9 +59,9 @@ def matrix(words: Words, shape: str) -> NDArray[np.float32]:
 
 
 def _row(register: Array, shape: str) -> Array:
-    if SIDE[shape] == 32:
-        return 8 * (register // 4) + 4 * (LANE[None] // 32) + register % 4
-    return 4 * (LANE[None] // 16) + register
+    large = 8 * (register // 4) + 4 * (LANE[None] // 32) + register % 4
+    small = 4 * (LANE[None] // 16) + register
+    return np.asarray(large if SIDE[shape] == 32 else small)
 
 
 def _product(a: Array, b: Array, c: Array, shape: str) -> Words:

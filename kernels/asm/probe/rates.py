@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-
 from zyfa_ort.kernels.asm.probe.answers import FAMILIES, FP8_PREFILL, Bound, Meaning, Probe, Words
 from zyfa_ort.kernels.asm.probe.kernels import RATE_INSTRUCTIONS, RATE_WAVES, RATES, rate_kernel
 
@@ -13,7 +12,7 @@ NOT_MEASURED = "emulated, not a measurement"
 WAVES_PER_SIMD = RATE_WAVES // 4
 # Cycles that the timing model has (docs/timing_model.md), and who has the instruction in a loop that counts.
 ROWS: dict[str, tuple[float, tuple[str, ...], str]] = {
-    "v_fma_f32": (4, (*FP8_PREFILL, "bf16_prefill"), "the other rows can be compared with this one"),
+    "v_fma_f32": (4, FAMILIES, "the other rows can be compared with this one"),
     "v_cvt_pk_u8_f32": (4, FP8_PREFILL, "the modelled vector phase of interior tiles holds"),
     "v_cvt_pk_fp8_f32": (4, (*FP8_PREFILL, "quantize"), "the modelled vector phase of edge tiles holds"),
     "v_permlane32_swap_b32": (8, FAMILIES, "the modelled row maximum holds"),
