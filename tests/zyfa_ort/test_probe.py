@@ -42,7 +42,7 @@ def real(answers: probe.Answers, **changed: str) -> probe.Answers:
 
 def zyfa(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "zyfa_ort.cli", *arguments],
+        [sys.executable, "-P", "-m", "zyfa_ort.cli", *arguments],
         env={**os.environ, "ZYFA_HIP_LIBRARY": hip_library_path(), **environment},
         capture_output=True,
         encoding="utf-8",
