@@ -119,39 +119,45 @@ def rate_kernel(mnemonic: str) -> str:
     return f"probe_rate_{mnemonic.removeprefix('v_')}"
 
 
-def _rate(mnemonic: str) -> ProbeKernel:
-    """Every wave reads the clock, runs the loop, reads the clock. Out: four words per wave, as lane 0 has them."""
+def _loop(mnemonic: str, label: str) -> list[str]:
     lines = []
     for index in range(RATE_UNROLLED):
         pair = 16 + 2 * (index % 16)
         lines.append("  " + RATES[mnemonic].format(p=f"{pair}:{pair + 1}", a=pair, b=pair + 1))
-    start = [f"  v_mov_b32_e32 v{register}, 1.0" for register in range(16, 48)]
-    out = [f"  v_mov_b32_e32 v{FIRST_FREE + i}, s{8 + i}" for i in range(4)]
-    stores = [f"  global_store_dword v12, v{FIRST_FREE + i}, s[6:7] offset:{4 * i}" for i in range(4)]
-    return ProbeKernel(
-        rate_kernel(mnemonic),
-        "\n".join(
-            [
-                *start,
-                f"  s_movk_i32 s3, {RATE_LOOPS}",
-                "  s_lshl_b32 s2, s2, 4",
-                "  v_lshl_add_u32 v12, v0, 6, s2",
-                "  s_barrier",
-                "  s_memtime s[8:9]",
-                "  s_waitcnt lgkmcnt(0)",
-                ".Lloop_" + mnemonic + ":",
-                *lines,
-                "  s_sub_u32 s3, s3, 1",
-                "  s_cmp_lg_u32 s3, 0",
-                "  s_cbranch_scc1 .Lloop_" + mnemonic,
-                "  s_memtime s[10:11]",
-                "  s_waitcnt lgkmcnt(0)",
-                *out,
-                *stores,
-            ]
-        ),
-        waves=RATE_WAVES,
-    )
+    head = [f"  s_movk_i32 s3, {RATE_LOOPS}", f".L{label}:"]
+    return [*head, *lines, "  s_sub_u32 s3, s3, 1", "  s_cmp_lg_u32 s3, 0", f"  s_cbranch_scc1 .L{label}"]
+
+
+def _clock(register: int) -> list[str]:
+    return [f"  s_memtime s[{register}:{register + 1}]", "  s_waitcnt lgkmcnt(0)"]
+
+
+def _readings(first: int, count: int) -> list[str]:
+    """s[first].. of wave w into the `count` words from `count` w."""
+    out = [f"  v_mov_b32_e32 v{FIRST_FREE + i}, s{first + i}" for i in range(count)]
+    stores = [f"  global_store_dword v15, v{FIRST_FREE + i}, s[6:7] offset:{4 * i}" for i in range(count)]
+    place = [f"  s_mul_i32 s2, s2, {4 * count}", "  s_mov_b64 exec, 1", "  v_mov_b32_e32 v15, s2"]
+    return [*place, *out, *stores]
+
+
+OPERANDS = [f"  v_mov_b32_e32 v{register}, 1.0" for register in range(16, 48)]
+
+
+def _rate(mnemonic: str) -> ProbeKernel:
+    """Every wave reads the clock, runs the loop, reads the clock."""
+    parts = [*OPERANDS, "  s_barrier", *_clock(8), *_loop(mnemonic, mnemonic), *_clock(10), *_readings(8, 4)]
+    return ProbeKernel(rate_kernel(mnemonic), "\n".join(parts), waves=RATE_WAVES)
+
+
+def _placement() -> ProbeKernel:
+    """Waves 0 and 4 run a loop while the others wait, then waves 0 and 1: the clock before and behind each."""
+    parts = [*OPERANDS]
+    for turn, (others, register) in enumerate(
+        ((["  s_and_b32 s3, s2, 3", "  s_cmp_lg_u32 s3, 0"], 8), (["  s_cmp_gt_u32 s2, 1"], 12))
+    ):
+        parts += ["  s_barrier", *_clock(register), *others, f"  s_cbranch_scc1 .Lpassed_{turn}"]
+        parts += [*_loop("v_fma_f32", f"placed_{turn}"), f".Lpassed_{turn}:", *_clock(register + 2)]
+    return ProbeKernel("probe_placement", "\n".join([*parts, *_readings(8, 8)]), waves=RATE_WAVES)
 
 
 KERNELS: tuple[ProbeKernel, ...] = (
@@ -181,4 +187,5 @@ KERNELS: tuple[ProbeKernel, ...] = (
     _transposed("ds_read_b64_tr_b16"),
     _lds_dma(),
     *(_rate(mnemonic) for mnemonic in RATES),
+    _placement(),
 )  # fmt: skip

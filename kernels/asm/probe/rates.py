@@ -1,8 +1,7 @@
-"""How many cycles an instruction takes: two waves on every SIMD of one compute unit, none waiting for itself."""
+"""Questions to the clock: cycles of an instruction, with two waves on every SIMD of one compute unit and none waiting for
+itself; which waves share a SIMD."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 from zyfa_ort.kernels.asm.probe.answers import FAMILIES, FP8_PREFILL, Bound, Meaning, Probe, Words
@@ -43,14 +42,34 @@ def _no_input() -> Words:
 
 def _probe(mnemonic: str) -> Probe:
     cycles, users, holds = ROWS[mnemonic]
-    read: Callable[[Words, Words], str] = _read
     return Probe(
         f"rate_{mnemonic.removeprefix('v_')}", f"cycles of {mnemonic}", mnemonic, users, rate_kernel(mnemonic),
-        _no_input, 64, read,
+        _no_input, 1, _read,
         {"as modelled": Meaning(holds), NOT_MEASURED: Meaning("ask a real device")},
         Meaning("numbers stay right; the modelled times do not hold, see docs/fp8_prefill.md"),
         bound=Bound(0.75 * cycles, 1.25 * cycles, "cycles"), waves=RATE_WAVES, times=True,
     )  # fmt: skip
 
 
-RATE_PROBES = tuple(_probe(mnemonic) for mnemonic in RATES)
+# The same work takes twice as long for two waves on one SIMD.
+SHARED = 1.5
+
+
+def _placement(_: Words, out: Words) -> str:
+    clock = np.ascontiguousarray(out.reshape(-1)[:8]).view(np.uint64).astype(np.float64)  # of wave 0
+    with_fourth, with_next = clock[1] - clock[0], clock[3] - clock[2]
+    if with_fourth > SHARED * with_next:
+        return "w and w + 4"
+    return "w and w + 1" if with_next > SHARED * with_fourth else "other"
+
+
+PLACEMENT = Probe(
+    "placement", "which waves of a workgroup share a SIMD", "s_barrier", FAMILIES, "probe_placement", _no_input, 1,
+    _placement,
+    {"w and w + 4": Meaning("wave groups of FP8 prefill alternate on each SIMD"),
+     "w and w + 1": Meaning("numbers stay right; FP8 prefill takes 61 % longer by the timing model"),
+     NOT_MEASURED: Meaning("ask a real device")},
+    Meaning("numbers stay right; the modelled times do not hold, see docs/fp8_prefill.md"),
+    waves=RATE_WAVES, times=True,
+)  # fmt: skip
+TIMED = (*(_probe(mnemonic) for mnemonic in RATES), PLACEMENT)

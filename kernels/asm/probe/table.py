@@ -8,10 +8,10 @@ from zyfa_ort.kernels.asm.probe.answers import FAMILIES, Probe
 from zyfa_ort.kernels.asm.probe.conversions import CONVERSIONS
 from zyfa_ort.kernels.asm.probe.lanes import LANES_TABLE
 from zyfa_ort.kernels.asm.probe.matrix import MATRIX
-from zyfa_ort.kernels.asm.probe.rates import RATE_PROBES
+from zyfa_ort.kernels.asm.probe.rates import TIMED
 
 CODE_OBJECT = "probe"
-PROBES: tuple[Probe, ...] = (*CONVERSIONS, *MATRIX, *LANES_TABLE, *RATE_PROBES)
+PROBES: tuple[Probe, ...] = (*CONVERSIONS, *MATRIX, *LANES_TABLE, *TIMED)
 BY_NAME: Mapping[str, Probe] = {probe.name: probe for probe in PROBES}
 
 

@@ -201,7 +201,7 @@ def test_families_of_code_objects() -> None:
 # --- the text and its command line; the clock
 
 
-@pytest.mark.parametrize("probe", [p for p in PROBES if p.times], ids=lambda p: p.name)
+@pytest.mark.parametrize("probe", [p for p in PROBES if p.bound and p.times], ids=lambda p: p.name)
 def test_a_rate_kernel_keeps_the_vector_unit_busy(probe: Probe) -> None:
     """In the timing model a wave waits for nothing but the unit, so that the kernel measures what it says."""
     out = np.zeros((probe.outputs, 64), np.uint32)
@@ -213,6 +213,29 @@ def test_a_rate_kernel_keeps_the_vector_unit_busy(probe: Probe) -> None:
     # The emulated clock counts something else; the readings are there, and in order.
     assert cycles_per_instruction(out) > 1
     assert probe.read(probe.inputs(), out).endswith(" cycles")
+
+
+@pytest.mark.parametrize(("cycles", "answer"), [
+    ((8000, 4100), "w and w + 4"), ((4100, 8000), "w and w + 1"), ((4000, 4100), "other"), ((0, 0), "other")])  # fmt: skip
+def test_placement_is_read_off_the_clock(cycles: tuple[int, int], answer: str) -> None:
+    probe = BY_NAME["placement"]
+    readings = np.array([5, 5 + cycles[0], 2**40, 2**40 + cycles[1]], np.uint64).view(np.uint32)
+    assert probe.read(probe.inputs(), np.resize(readings, (1, 64))) == answer
+    assert not probe.meaning(answer).breaks
+
+
+def test_the_placement_kernel_makes_wave_0_work_twice() -> None:
+    """The emulated clock counts instructions: as many with wave 4 as with wave 1, and both turns are there."""
+    probe = BY_NAME["placement"]
+    out = np.zeros((1, 64), np.uint32)
+    result = emulator.launch(
+        assembled(module(KERNELS)), probe.kernel, 1, 64 * probe.waves, [probe.inputs(), out]
+    )
+    assert not result.findings, result.table()
+    clock = out.view(np.uint64).reshape(8, 4).astype(int)
+    first, second = clock[:, 1] - clock[:, 0], clock[:, 3] - clock[:, 2]
+    assert [wave for wave in range(8) if first[wave] > RATE_INSTRUCTIONS] == [0, 4]
+    assert [wave for wave in range(8) if second[wave] > RATE_INSTRUCTIONS] == [0, 1]
 
 
 def test_words_of_a_probe_are_limited() -> None:
