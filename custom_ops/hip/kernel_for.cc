@@ -130,8 +130,7 @@ void check_strides(const std::string& name, const ByteStrides& strides, int64_t 
 
 void check_grid(const KernelRow& row, const std::array<int64_t, 3>& grid) {
   for (size_t axis = 0; axis < 3; ++axis)
-    if (grid[axis] > kMostGrid[axis])
-      refuse(kRefuseGrid, shape_text({grid.begin(), grid.end()}), row.kernel);
+    if (grid[axis] > kMostGrid[axis]) refuse(kRefuseGrid, shape_text({grid.begin(), grid.end()}), row.kernel);
 }
 
 }  // namespace zyfa::hip

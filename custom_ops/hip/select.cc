@@ -1,5 +1,5 @@
-// The steps of a problem: past and new put together, inputs quantised, attention, and for decode the sum of the
-// parts.
+// The steps of a problem: past and new put together, inputs quantised, attention, and for decode the sum of
+// the parts.
 #include "select.hpp"
 
 #include <algorithm>
@@ -187,8 +187,8 @@ class Plan {
     };
     launch(row, {splits, tiles, p.batch * p.kv_heads});
     launch(kernel_of(Family::combine, DType::float32), {p.q_heads, p.q_len, p.batch});
-    made.why += filled(filled(kReasonDecode, "{rows}", std::to_string(row.rows)), "{splits}",
-                       std::to_string(splits));
+    made.why +=
+        filled(filled(kReasonDecode, "{rows}", std::to_string(row.rows)), "{splits}", std::to_string(splits));
     if (row.reads == DType::float8e4m3fn) made.why += kReasonDecodeExact;
   }
 

@@ -1,5 +1,5 @@
-// Which kernels run an attention problem on a gfx950, and how they are launched: kernels/select in C++, to the
-// byte. Knows neither ONNX Runtime nor HIP.
+// Which kernels run an attention problem on a gfx950, and how they are launched: kernels/select in C++, to
+// the byte. Knows neither ONNX Runtime nor HIP.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-/* A window into the choice of kernels for tests: plain C, built as libzyfa_select.so when ZYFA_BUILD_TESTS is on.
+/* A window into the choice of kernels for tests: plain C, built as libzyfa_select.so when ZYFA_BUILD_TESTS is
+ * on.
  */
 #pragma once
 

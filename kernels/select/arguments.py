@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zyfa_ort.kernels.select.choice import At
 from zyfa_ort.kernels.select.problem import DTYPES, Problem
-from zyfa_ort.kernels.select.tensors import Bytes, Tensor, Tensors
+from zyfa_ort.kernels.select.tensors import Tensor, Tensors
 
 Values = dict[str, int | float]
 Places = dict[str, At | None]
@@ -27,7 +27,9 @@ def _rows(p: Problem, t: Tensors) -> Values:
     """Strides and sizes that both prefill kernels take under the same names."""
     values: Values = {}
     for letter, tensor in (("q", t.query), ("k", t.key), ("v", t.value), ("o", t.output)):
-        values |= dict(zip((f"{letter}_batch", f"{letter}_head", f"{letter}_row"), tensor.strides, strict=True))
+        values |= dict(
+            zip((f"{letter}_batch", f"{letter}_head", f"{letter}_row"), tensor.strides, strict=True)
+        )
     return values | {
         "lse_batch": 4 * p.q_heads * p.q_len,
         "lse_head": 4 * p.q_len,
@@ -78,7 +80,9 @@ def bf16_arguments(p: Problem, t: Tensors) -> tuple[Values, Places]:
 def decode_arguments(p: Problem, t: Tensors, splits: int) -> tuple[Values, Places]:
     values: Values = {}
     for letter, tensor in (("q", t.query), ("k", t.key), ("v", t.value), ("out", t.output)):
-        values |= dict(zip((f"{letter}_batch", f"{letter}_head", f"{letter}_row"), tensor.strides, strict=True))
+        values |= dict(
+            zip((f"{letter}_batch", f"{letter}_head", f"{letter}_row"), tensor.strides, strict=True)
+        )
     for name, strides in t.scale_strides.items():
         values |= {f"{name}_batch": strides.batch, f"{name}_head": strides.head}
     values |= {

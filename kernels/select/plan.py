@@ -145,7 +145,9 @@ class _Plan:
         p = self.p
         keys = p.visible_keys_of_any_row()
         masked = p.key_mask != "none"
-        query, q_scale = self._quantise("query", t.query, p.q_heads, p.q_len, p.qk_dim, (0, p.q_len), False, True)
+        query, q_scale = self._quantise(
+            "query", t.query, p.q_heads, p.q_len, p.qk_dim, (0, p.q_len), False, True
+        )
         key, k_scale = self._quantise("key", t.key, p.kv_heads, p.kv_len, p.qk_dim, keys, masked, True)
         value, v_scale = self._quantise("value", t.value, p.kv_heads, p.kv_len, p.v_dim, keys, masked, False)
         strides = {
@@ -172,7 +174,9 @@ class _Plan:
         check_strides(name, x.strides, ANY_ROW)
         blocks = quantize_blocks(p.batch, heads, rows, dim)
         codes = Tensor(
-            self.workspace.take(p.batch * heads * rows * dim), (heads * rows * dim, rows * dim, dim), "float8e4m3fn"
+            self.workspace.take(p.batch * heads * rows * dim),
+            (heads * rows * dim, rows * dim, dim),
+            "float8e4m3fn",
         )
         scale = self.workspace.take(4 * p.batch * heads)
         partial = self.workspace.take(4 * p.batch * heads * blocks)
@@ -207,7 +211,10 @@ class _Plan:
         begin, end = p.visible_keys_of_any_row()
         splits = decode_splits(max(end - begin, 0), tiles, p.batch * p.kv_heads)
         parts = p.batch * p.q_heads * p.q_len * splits
-        places = {"partial_out": self.workspace.take(4 * parts * p.v_dim), "partial_sums": self.workspace.take(8 * parts)}
+        places = {
+            "partial_out": self.workspace.take(4 * parts * p.v_dim),
+            "partial_sums": self.workspace.take(8 * parts),
+        }
         if t.query.strides[1] > ANY_ROW:
             refuse("row_stride", t.query.strides[1], "query head", ANY_ROW)
         values, inputs = decode_arguments(p, t, splits)
@@ -232,5 +239,3 @@ class _Plan:
 
 def _row(family: str, reads: str) -> KernelRow:
     return next(row for row in KERNELS if row.family == family and row.reads == reads)
-
-

@@ -75,9 +75,7 @@ class Problem:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}: expected one of {', '.join(allowed)}, got {getattr(self, name)!r}")
         if self.q_heads and (not self.kv_heads or self.q_heads % self.kv_heads):
-            raise ValueError(
-                f"kv_heads: expected a divisor of q_heads {self.q_heads}, got {self.kv_heads}"
-            )
+            raise ValueError(f"kv_heads: expected a divisor of q_heads {self.q_heads}, got {self.kv_heads}")
 
     @property
     def kv_len(self) -> int:

@@ -26,10 +26,10 @@ ANY_ROW = 2**32 - 1  # a row stride of 32 bits
 
 @dataclass(frozen=True)
 class KernelRow:
-    """A kernel and its limits. `reads` is the input type (of the cache in decode), `rows` how many query rows a workgroup takes.
+    """A kernel and its limits. What a column does not concern is "" or 0.
 
-    `most_row_bytes` bounds the row strides of key and value, `most_query_row_bytes` those of query and output. What a
-    column does not concern is "" or 0.
+    `reads` is the input type (of the cache in decode), `rows` how many query rows a workgroup takes. `most_row_bytes`
+    bounds the row strides of key and value, `most_query_row_bytes` those of query and output.
     """
 
     code_object: str
@@ -65,7 +65,12 @@ def _fp8_rows() -> list[KernelRow]:
 
 
 def _bf16_rows() -> list[KernelRow]:
-    shapes = [("d64", 64, 64, 8, 32), ("d128", 128, 128, 8, 64), ("d192_v128", 192, 128, 8, 80), ("d256", 256, 256, 4, 128)]
+    shapes = [
+        ("d64", 64, 64, 8, 32),
+        ("d128", 128, 128, 8, 64),
+        ("d192_v128", 192, 128, 8, 80),
+        ("d256", 256, 256, 4, 128),
+    ]
     return [
         KernelRow(
             f"bf16_prefill{suffix}", f"bf16_prefill_{name}{suffix}", f"bf16_prefill{suffix}", "bf16_prefill",
@@ -108,7 +113,7 @@ CPU = "or run this node on the CPU"
 
 
 class Refusal(NamedTuple):
-    """"what: expected ..., got ...; advice"; {} and {most} stand for what the problem decides."""
+    """ "what: expected ..., got ...; advice"; {} and {most} stand for what the problem decides."""
 
     what: str
     expected: str
@@ -171,7 +176,10 @@ REASONS = {
 
 def markdown() -> str:
     """A row per kind of kernel, for docs/kernels.md."""
-    lines = ["| kernels | code object | reads | writes | head dims | rows | LDS, KiB |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| kernels | code object | reads | writes | head dims | rows | LDS, KiB |",
+        "|---|---|---|---|---|---|---|",
+    ]
     groups: dict[tuple[str, str], list[KernelRow]] = {}
     for row in KERNELS:
         if row.qk_dim:
@@ -181,7 +189,9 @@ def markdown() -> str:
             f"`{family}`",
             "one each" if family == "fp8_prefill" else f"`{rows[0].code_object}`",
             reads,
-            ", ".join(dict.fromkeys(r.writes for r in rows)) if rows[0].writes else "bfloat16, float16, float",
+            ", ".join(dict.fromkeys(r.writes for r in rows))
+            if rows[0].writes
+            else "bfloat16, float16, float",
             ", ".join(dict.fromkeys(f"{r.qk_dim}/{r.v_dim}" for r in rows)),
             ", ".join(map(str, dict.fromkeys(r.rows for r in rows))),
             ", ".join(f"{size / 1024:g}" for size in dict.fromkeys(r.lds_bytes for r in rows)),

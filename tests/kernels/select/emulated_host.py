@@ -67,7 +67,7 @@ def problem_of(inputs: Mapping[str, Array], layout: str = "BSHD", **rest: Any) -
 
 
 def kind_of(mask: Array) -> str:
-    """"range" when every batch entry's visible keys are one run, an empty one included."""
+    """ "range" when every batch entry's visible keys are one run, an empty one included."""
     edges = np.diff(np.pad((mask != 0).astype(np.int8), ((0, 0), (1, 1))), axis=1)
     return "range" if ((edges == 1).sum(axis=1) <= 1).all() else "holes"
 
@@ -83,6 +83,7 @@ def key_range(mask: Array) -> Array:
 
 @dataclass(frozen=True)
 class Ran:
+    problem: Problem
     choice: Choice
     tensors: dict[str, Array]
 
@@ -94,7 +95,9 @@ def run(inputs: Mapping[str, Array], layout: str = "BSHD", **rest: Any) -> Ran:
     """The steps of the choice in order; the emulator finds nothing, not even a warning."""
     problem = problem_of(inputs, layout, **rest)
     choice = select(problem)
-    tensors = {("bias" if name == "attn_bias" else name): np.ascontiguousarray(x) for name, x in inputs.items()}
+    tensors = {
+        ("bias" if name == "attn_bias" else name): np.ascontiguousarray(x) for name, x in inputs.items()
+    }
     if "key_mask" in tensors:
         tensors["key_range"] = key_range(tensors["key_mask"])
     tensors |= _outputs(problem, layout)
@@ -105,23 +108,31 @@ def run(inputs: Mapping[str, Array], layout: str = "BSHD", **rest: Any) -> Ran:
             _copy(step, tensors)
         else:
             result = device.launch(
-                code_object(step.row.code_object), step.row.kernel, step.grid, step.block, _packed(step, device, tensors)
+                code_object(step.row.code_object),
+                step.row.kernel,
+                step.grid,
+                step.block,
+                _packed(step, device, tensors),
             )
             assert not result.findings, result.table()
-    return Ran(choice, tensors)
+    return Ran(problem, choice, tensors)
 
 
 def _outputs(p: Problem, layout: str) -> dict[str, Array]:
     sizes = (p.q_len, p.q_heads) if layout == "BSHD" else (p.q_heads, p.q_len)
     cache = (p.batch, p.kv_heads, p.kv_len)
-    shapes: dict[str, tuple[Any, tuple[int, ...]]] = {"output": (DTYPES[p.out_dtype], (p.batch, *sizes, p.v_dim))}
+    shapes: dict[str, tuple[Any, tuple[int, ...]]] = {
+        "output": (DTYPES[p.out_dtype], (p.batch, *sizes, p.v_dim))
+    }
     if p.lse:
         shapes["lse"] = (np.float32, (p.batch, p.q_heads, p.q_len))
     for name, dim in (("present_key", p.qk_dim), ("present_value", p.v_dim)):
         if getattr(p, name):
             shapes[name] = (DTYPES[p.dtype], (*cache, dim))
     return {
-        name: np.full(math.prod(shape) * np.dtype(dtype).itemsize, UNWRITTEN, np.uint8).view(dtype).reshape(shape)
+        name: np.full(math.prod(shape) * np.dtype(dtype).itemsize, UNWRITTEN, np.uint8)
+        .view(dtype)
+        .reshape(shape)
         for name, (dtype, shape) in shapes.items()
     }
 
