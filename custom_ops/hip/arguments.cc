@@ -181,7 +181,7 @@ void fill_decode(const AttentionProblem& p, const GpuRequest& r, const Tensors& 
        launch);
 }
 
-void fill_quantize(const Quantization& q, Launch& launch) {
+void fill_quantize(const Quantization& q, At partial, int64_t blocks, Launch& launch) {
   using Arguments = kernels::QuantizeArguments;
   Arguments a{};
   a.x_batch = q.x.strides[0];
@@ -197,17 +197,26 @@ void fill_quantize(const Quantization& q, Launch& launch) {
   a.batch = static_cast<unsigned>(q.batch);
   a.dim = static_cast<unsigned>(q.dim);
   a.rotation = static_cast<unsigned>(q.rotation);
-  a.row_begin = static_cast<unsigned>(q.row_begin);
-  a.row_end = static_cast<unsigned>(q.row_end);
-  a.granularity = kernels::kPerBatchHead;
-  a.blocks = static_cast<unsigned>(q.blocks);
+  a.row_begin = static_cast<unsigned>(q.counted.begin);
+  a.row_end = static_cast<unsigned>(q.counted.end);
+  a.granularity = q.granularity;
+  a.blocks = static_cast<unsigned>(blocks);
   fill(a,
        {{offsetof(Arguments, x), q.x.at},
         {offsetof(Arguments, codes), q.codes.at},
         {offsetof(Arguments, scale), q.scale},
-        {offsetof(Arguments, partial), q.partial},
+        {offsetof(Arguments, partial), partial},
         {offsetof(Arguments, mask), when(q.masked, Buffer::key_mask)}},
        launch);
+}
+
+void fill_hadamard(int64_t count, int64_t dim, int64_t blocks, Launch& launch) {
+  using Arguments = kernels::HadamardArguments;
+  Arguments a{};
+  a.count = static_cast<unsigned long long>(count);
+  a.rotation = static_cast<unsigned>(hadamard_block(dim));
+  a.blocks = static_cast<unsigned>(blocks);
+  fill(a, {{offsetof(Arguments, x), At{Buffer::x}}, {offsetof(Arguments, y), At{Buffer::y}}}, launch);
 }
 
 }  // namespace zyfa::hip

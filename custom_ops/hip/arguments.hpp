@@ -25,16 +25,20 @@ struct Tensors {
 
 struct Quantization {
   Tensor x, codes;
-  At scale, partial;
-  bool masked;
+  At scale;
+  int64_t batch, heads, rows, dim;
+  int64_t rotation;  // block, 0: none
+  kernels::QuantizeGranularity granularity;
+  KeyRange counted;  // rows that make the scale
+  bool masked;       // those that key_mask leaves
   int64_t mask_batch, mask_bytes;
-  int64_t rows, heads, batch, dim, rotation, row_begin, row_end, blocks;
 };
 
 void fill_fp8(const AttentionProblem& p, const GpuRequest& r, const Tensors& t, Launch& launch);
 void fill_bf16(const AttentionProblem& p, const GpuRequest& r, const Tensors& t, Launch& launch);
 void fill_decode(const AttentionProblem& p, const GpuRequest& r, const Tensors& t, int64_t splits,
                  At partial_out, At partial_sums, Launch& launch);
-void fill_quantize(const Quantization& q, Launch& launch);
+void fill_quantize(const Quantization& q, At partial, int64_t blocks, Launch& launch);
+void fill_hadamard(int64_t count, int64_t dim, int64_t blocks, Launch& launch);
 
 }  // namespace zyfa::hip

@@ -87,9 +87,13 @@ bool is_decode(const AttentionProblem& p, const GpuRequest& r) {
   return p.q_len <= kDecodeQueries && p.softcap == 0 && !r.bias;
 }
 
+void check_architecture(const std::string& architecture) {
+  if (architecture.substr(0, architecture.find(':')) != kArchitecture)
+    refuse(kRefuseArchitecture, architecture);
+}
+
 void check_attributes(const AttentionProblem& p, const GpuRequest& r) {
-  if (r.architecture.substr(0, r.architecture.find(':')) != kArchitecture)
-    refuse(kRefuseArchitecture, r.architecture);
+  check_architecture(r.architecture);
   if (p.precision == Precision::fp32) refuse(kRefusePrecision, name(p.precision));
   if (p.precision == Precision::bf16 && (p.dtype == DType::float32 || p.dtype == DType::float16))
     refuse(kRefuseInputType, zyfa::name(p.dtype));
@@ -107,12 +111,6 @@ const KernelRow& kernel_for(const AttentionProblem& p, const GpuRequest& r) {
   if (r.key_mask == KeyMask::holes && p.mask_dtype != DType::boolean)
     refuse(kRefuseMaskType, zyfa::name(p.mask_dtype));
   return row;
-}
-
-const KernelRow& kernel_of(Family family, DType reads) {
-  for (const KernelRow& row : kKernels)
-    if (row.family == family && row.reads == reads) return row;
-  fail("kernel table: no row for ", zyfa::name(reads));
 }
 
 void check_sizes(const AttentionProblem& p, bool quantised_here) {

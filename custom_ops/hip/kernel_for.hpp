@@ -18,6 +18,7 @@ template <typename Got>
        refusal.advice);
 }
 
+void check_architecture(const std::string& architecture);
 void check_attributes(const AttentionProblem& p, const GpuRequest& r);
 void check_sizes(const AttentionProblem& p, bool quantised_here);
 void check_strides(const std::string& name, const ByteStrides& strides, int64_t most_row);
@@ -26,6 +27,5 @@ void check_grid(const KernelRow& row, const std::array<int64_t, 3>& grid);
 bool is_decode(const AttentionProblem& p, const GpuRequest& r);
 // The row that computes attention. Refuses head dims, masks, and FP8 rounding without one.
 const KernelRow& kernel_for(const AttentionProblem& p, const GpuRequest& r);
-const KernelRow& kernel_of(Family family, DType reads);
 
 }  // namespace zyfa::hip

@@ -4,29 +4,16 @@
 
 #include <algorithm>
 
-#include "arguments.hpp"
 #include "kernel_for.hpp"
+#include "steps.hpp"
 
 namespace zyfa::hip {
 namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // By shape alone: the number is part of the result's bits.
 int64_t decode_splits(int64_t visible, int64_t tiles, int64_t batch_heads) {
   return std::max<int64_t>(
       1, std::min(kDecodeWorkgroups / (tiles * batch_heads), ceil_div(visible, kDecodeSplitKeys)));
-}
-
-// Of a head; changes no bit.
-int64_t quantize_blocks(int64_t batch, int64_t heads, int64_t rows, int64_t dim) {
-  return std::max<int64_t>(1, std::min(kQuantizeWorkgroups / std::max<int64_t>(batch * heads, 1),
-                                       ceil_div(rows * dim, kQuantizeElements)));
-}
-
-ByteStrides bytes(const Strides& strides, DType dtype) {
-  const int64_t size = static_cast<int64_t>(size_of(dtype));
-  return {strides.batch * size, strides.head * size, strides.row * size};
 }
 
 class Plan {
@@ -36,10 +23,10 @@ class Plan {
   Choice choice() {
     check_attributes(p, r);
     if (p.batch * p.q_heads * p.q_len == 0 || (p.v_dim == 0 && !r.lse)) {
-      made.why = kReasonNothing;
+      steps.made.why = kReasonNothing;
       check_sizes(p, false);
       key_and_value();
-      return std::move(made);
+      return std::move(steps.made);
     }
     const KernelRow& row = kernel_for(p, r);
     const bool quantise = row.reads == DType::float8e4m3fn && p.dtype != DType::float8e4m3fn;
@@ -54,25 +41,13 @@ class Plan {
       decode(row, tensors);
     else
       prefill(row, tensors);
-    if (quantise) made.why += kReasonQuantise;
-    if (quantise && p.rotation == Rotation::hadamard) made.why += kReasonRotate;
-    if (p.past_len != 0) made.why += kReasonConcatenate;
-    return std::move(made);
+    if (quantise) steps.made.why += kReasonQuantise;
+    if (quantise && p.rotation == Rotation::hadamard) steps.made.why += kReasonRotate;
+    if (p.past_len != 0) steps.made.why += kReasonConcatenate;
+    return std::move(steps.made);
   }
 
  private:
-  At take(int64_t size) {
-    const At at{Buffer::workspace, made.workspace_bytes};
-    made.workspace_bytes += ceil_div(size, kSliceBytes) * kSliceBytes;
-    return at;
-  }
-
-  Launch& add(const KernelRow& row, const std::array<int64_t, 3>& grid) {
-    check_grid(row, grid);
-    made.steps.push_back(Launch{&row, grid, {}, {}});
-    return std::get<Launch>(made.steps.back());
-  }
-
   // ---- tensors
 
   Tensors inputs() {
@@ -101,7 +76,7 @@ class Plan {
     if (p.past_len == 0 && !present) return fresh;
     const int64_t row = dim * static_cast<int64_t>(size_of(p.dtype));
     const int64_t head = p.kv_len() * row, past_head = p.past_len * row;
-    const At place = present ? At{present_buffer} : take(p.batch * p.kv_heads * head);
+    const At place = present ? At{present_buffer} : steps.take(p.batch * p.kv_heads * head);
     const Tensor all{place, {p.kv_heads * head, head, row}, p.dtype};
     const Tensor past{{past_buffer}, {p.kv_heads * past_head, past_head, row}, p.dtype};
     copy(past, place, p.past_len, row, all.strides);
@@ -111,7 +86,7 @@ class Plan {
 
   void copy(const Tensor& part, At target, int64_t rows, int64_t row_bytes, const ByteStrides& strides) {
     if (p.batch * p.kv_heads * rows * row_bytes == 0) return;
-    made.steps.push_back(
+    steps.made.steps.push_back(
         Copy{part.at, target, {p.batch, p.kv_heads, rows}, row_bytes, part.strides, strides});
   }
 
@@ -132,28 +107,12 @@ class Plan {
   void quantise(const char* name, const Tensor& x, int64_t heads, int64_t rows, int64_t dim, KeyRange counted,
                 bool masked, bool rotated, Tensor& codes, Scale& scale) {
     check_strides(name, x.strides, kAnyRow);
-    const int64_t blocks = quantize_blocks(p.batch, heads, rows, dim);
-    codes = {take(p.batch * heads * rows * dim), {heads * rows * dim, rows * dim, dim}, DType::float8e4m3fn};
-    scale = {take(4 * p.batch * heads), {heads, 1}};
-    const At partial = take(4 * p.batch * heads * blocks);
-    const int64_t number = static_cast<int64_t>(size_of(p.mask_dtype));
-    const Quantization job{x,
-                           codes,
-                           *scale.at,
-                           partial,
-                           masked,
-                           masked ? p.kv_len() * number : 0,
-                           masked ? number : 1,
-                           rows,
-                           heads,
-                           p.batch,
-                           dim,
-                           rotated ? hadamard_block(dim) : 0,
-                           counted.begin,
-                           counted.end,
-                           blocks};
-    for (const Family family : {Family::quantize_amax, Family::quantize_convert})
-      fill_quantize(job, add(kernel_of(family, x.dtype), {blocks, heads, p.batch}));
+    codes = {
+        steps.take(p.batch * heads * rows * dim), {heads * rows * dim, rows * dim, dim}, DType::float8e4m3fn};
+    scale = {steps.take(4 * p.batch * heads), {heads, 1}};
+    const int64_t number = masked ? static_cast<int64_t>(size_of(p.mask_dtype)) : 1;
+    steps.quantise({x, codes, *scale.at, p.batch, heads, rows, dim, rotated ? hadamard_block(dim) : 0,
+                    kernels::kPerBatchHead, counted, masked, masked ? p.kv_len() * number : 0, number});
   }
 
   // ---- attention
@@ -161,17 +120,17 @@ class Plan {
   void prefill(const KernelRow& row, const Tensors& t) {
     const int64_t blocks = ceil_div(p.q_len, row.rows);
     if (row.family == Family::fp8_prefill) {
-      made.why += kReasonFp8Prefill;
-      fill_fp8(p, r, t, add(row, {p.q_heads, blocks, p.batch}));
+      steps.made.why += kReasonFp8Prefill;
+      fill_fp8(p, r, t, steps.add(row, {p.q_heads, blocks, p.batch}));
       return;
     }
-    made.why += filled(kReasonBf16Prefill, "{rows}", std::to_string(row.rows));
+    steps.made.why += filled(kReasonBf16Prefill, "{rows}", std::to_string(row.rows));
     if (row.family == Family::bf16_prefill_general)
-      made.why += p.softcap != 0 ? kReasonSoftcap : r.bias ? kReasonBias : kReasonScale;
+      steps.made.why += p.softcap != 0 ? kReasonSoftcap : r.bias ? kReasonBias : kReasonScale;
     constexpr int64_t most_bias_row = (1 << 26) - 1;
     const int64_t bias_row = r.bias ? 2 * p.bias.row : 0;
     if (bias_row > most_bias_row) refuse(kRefuseRowStride, bias_row, "attn_bias row", most_bias_row);
-    fill_bf16(p, r, t, add(row, {blocks, p.q_heads, p.batch}));
+    fill_bf16(p, r, t, steps.add(row, {blocks, p.q_heads, p.batch}));
   }
 
   void decode(const KernelRow& row, const Tensors& t) {
@@ -180,21 +139,21 @@ class Plan {
     const int64_t splits =
         decode_splits(std::max<int64_t>(keys.end - keys.begin, 0), tiles, p.batch * p.kv_heads);
     const int64_t parts = p.batch * p.q_heads * p.q_len * splits;
-    const At partial_out = take(4 * parts * p.v_dim), partial_sums = take(8 * parts);
+    const At partial_out = steps.take(4 * parts * p.v_dim), partial_sums = steps.take(8 * parts);
     if (t.query.strides[1] > kAnyRow) refuse(kRefuseRowStride, t.query.strides[1], "query head", kAnyRow);
     const auto launch = [&](const KernelRow& kernel, const std::array<int64_t, 3>& grid) {
-      fill_decode(p, r, t, splits, partial_out, partial_sums, add(kernel, grid));
+      fill_decode(p, r, t, splits, partial_out, partial_sums, steps.add(kernel, grid));
     };
     launch(row, {splits, tiles, p.batch * p.kv_heads});
     launch(kernel_of(Family::combine, DType::float32), {p.q_heads, p.q_len, p.batch});
-    made.why +=
+    steps.made.why +=
         filled(filled(kReasonDecode, "{rows}", std::to_string(row.rows)), "{splits}", std::to_string(splits));
-    if (row.reads == DType::float8e4m3fn) made.why += kReasonDecodeExact;
+    if (row.reads == DType::float8e4m3fn) steps.made.why += kReasonDecodeExact;
   }
 
   const AttentionProblem& p;
   const GpuRequest& r;
-  Choice made;
+  Steps steps;
 };
 
 }  // namespace

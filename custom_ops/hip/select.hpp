@@ -61,4 +61,17 @@ struct Choice {
 // Throws Error that names the attribute, what was expected, what was found and what to do.
 Choice select(const AttentionProblem& problem, const GpuRequest& request);
 
+// ZyfaQuantizeFp8 of x, contiguous in its layout, to y and scale.
+struct QuantizeProblem {
+  int64_t batch, heads, rows, dim;
+  DType dtype;
+  Layout layout = Layout::bshd;
+  kernels::QuantizeGranularity granularity = kernels::kPerBatchHead;
+  Rotation rotation = Rotation::none;
+};
+Choice select_quantize(const QuantizeProblem& problem, const std::string& architecture);
+
+// ZyfaHadamard of x, `count` elements in rows of `dim`, to y.
+Choice select_hadamard(int64_t count, int64_t dim, DType dtype, const std::string& architecture);
+
 }  // namespace zyfa::hip

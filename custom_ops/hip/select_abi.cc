@@ -95,12 +95,10 @@ int64_t give(const std::string& line, char* text, int64_t size) {
   return static_cast<int64_t>(line.size());
 }
 
-}  // namespace
-
-extern "C" __attribute__((visibility("default"))) int64_t zyfa_select(const zyfa_select_problem* problem,
-                                                                      char* text, int64_t size) {
+template <typename Select>
+int64_t give_choice(char* text, int64_t size, const Select& select) {
   try {
-    const Choice choice = select(problem_of(*problem), request_of(*problem));
+    const Choice choice = select();
     std::ostringstream out;
     out << "why " << choice.why << "\nworkspace " << choice.workspace_bytes << "\n";
     for (const auto& step : choice.steps) std::visit([&](const auto& s) { print(out, s); }, step);
@@ -108,4 +106,32 @@ extern "C" __attribute__((visibility("default"))) int64_t zyfa_select(const zyfa
   } catch (const Error& refusal) {
     return -give(refusal.what(), text, size);
   }
+}
+
+}  // namespace
+
+#define ZYFA_EXPORT extern "C" __attribute__((visibility("default"))) int64_t
+
+ZYFA_EXPORT zyfa_select(const zyfa_select_problem* problem, char* text, int64_t size) {
+  return give_choice(text, size, [&] { return select(problem_of(*problem), request_of(*problem)); });
+}
+
+ZYFA_EXPORT zyfa_select_quantize(int64_t batch, int64_t heads, int64_t rows, int64_t dim, int32_t dtype,
+                                 int32_t bhsd, int32_t granularity, int32_t rotation,
+                                 const char* architecture, char* text, int64_t size) {
+  const QuantizeProblem problem{batch,
+                                heads,
+                                rows,
+                                dim,
+                                kInputTypes[dtype],
+                                bhsd != 0 ? Layout::bhsd : Layout::bshd,
+                                static_cast<kernels::QuantizeGranularity>(granularity),
+                                static_cast<Rotation>(rotation)};
+  return give_choice(text, size, [&] { return select_quantize(problem, architecture); });
+}
+
+ZYFA_EXPORT zyfa_select_hadamard(int64_t count, int64_t dim, int32_t dtype, const char* architecture,
+                                 char* text, int64_t size) {
+  return give_choice(text, size,
+                     [&] { return select_hadamard(count, dim, kInputTypes[dtype], architecture); });
 }

@@ -26,6 +26,13 @@ typedef struct {
    more than `size`, negative for a refusal. */
 int64_t zyfa_select(const zyfa_select_problem* problem, char* text, int64_t size);
 
+/* The same for ZyfaQuantizeFp8 of x, and for ZyfaHadamard. */
+int64_t zyfa_select_quantize(int64_t batch, int64_t heads, int64_t rows, int64_t dim, int32_t dtype,
+                             int32_t bhsd, int32_t granularity, int32_t rotation, const char* architecture,
+                             char* text, int64_t size);
+int64_t zyfa_select_hadamard(int64_t count, int64_t dim, int32_t dtype, const char* architecture, char* text,
+                             int64_t size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@ from zyfa_ort.kernels.select.choice import BUFFERS, At, Choice, Copy, Launch, No
 from zyfa_ort.kernels.select.plan import select
 from zyfa_ort.kernels.select.problem import Problem, Strides, make_problem
 from zyfa_ort.kernels.select.table import KERNELS, REFUSALS, KernelRow
+from zyfa_ort.kernels.select.tensor_ops import select_hadamard, select_quantize
 
 __all__ = [
     "BUFFERS",
@@ -21,4 +22,6 @@ __all__ = [
     "Strides",
     "make_problem",
     "select",
+    "select_hadamard",
+    "select_quantize",
 ]

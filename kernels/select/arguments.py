@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from zyfa_ort.kernels.select.choice import At
 from zyfa_ort.kernels.select.problem import DTYPES, Problem
-from zyfa_ort.kernels.select.tensors import Tensor, Tensors
+from zyfa_ort.kernels.select.tensors import Sizes, Tensor, Tensors
 
 Values = dict[str, int | float]
 Places = dict[str, At | None]
 
 OUTPUT_CODES = {"bfloat16": 0, "float16": 1, "float": 2}  # OutputType of prefill_arguments.hpp
 DECODE_CODES = {"bfloat16": 0, "float16": 1, "float": 2, "float8e4m3fn": 3}  # DecodeType
-PER_BATCH_HEAD = 2  # QuantizeGranularity
+GRANULARITIES = {"tensor": 0, "head": 1, "batch_head": 2}  # QuantizeGranularity
 
 
 def group_reciprocal(group: int) -> int:
@@ -109,13 +109,14 @@ def quantize_arguments(
     x: Tensor,
     codes: Tensor,
     mask: tuple[int, int],
-    sizes: tuple[int, int, int, int],
+    sizes: Sizes,
     rotation: int,
     counted: tuple[int, int],
+    granularity: str,
     blocks: int,
 ) -> Values:
-    """`mask` is its batch stride and the bytes of a number, `sizes` rows, heads, batch and dim, `counted` a range of rows."""
-    values: Values = dict(zip(("rows", "heads", "batch", "dim"), sizes, strict=True))
+    """`mask` is its batch stride and the bytes of a number, `counted` a range of rows."""
+    values: Values = dict(zip(("batch", "heads", "rows", "dim"), sizes, strict=True))
     values |= dict(zip(("x_batch", "x_head", "x_row"), x.strides, strict=True))
     values |= dict(zip(("codes_batch", "codes_head", "codes_row"), codes.strides, strict=True))
     return values | {
@@ -124,6 +125,6 @@ def quantize_arguments(
         "rotation": rotation,
         "row_begin": counted[0],
         "row_end": counted[1],
-        "granularity": PER_BATCH_HEAD,
+        "granularity": GRANULARITIES[granularity],
         "blocks": blocks,
     }

@@ -29,10 +29,15 @@ def f32(x: float) -> float:
     return float(struct.unpack("<f", struct.pack("<f", x))[0])
 
 
+def check_architecture(arch: str) -> None:
+    """`arch` as HIP names it, features behind a colon included."""
+    if arch.split(":")[0] != ARCHITECTURE:
+        refuse("architecture", arch)
+
+
 def check_attributes(p: Problem) -> None:
     """What no kernel can do, whatever the shape."""
-    if p.arch.split(":")[0] != ARCHITECTURE:
-        refuse("architecture", p.arch)
+    check_architecture(p.arch)
     if p.precision == "fp32":
         refuse("precision", p.precision)
     if p.precision == "bf16" and p.dtype in ("float", "float16"):

@@ -11,6 +11,7 @@ from zyfa_ort.kernels.select.table import KernelRow
 BUFFERS = (
     "query", "key", "value", "past_key", "past_value", "output", "present_key", "present_value", "lse",
     "key_mask", "key_range", "bias", "sinks", "q_scale", "k_scale", "v_scale", "workspace",
+    "x", "y", "scale",
 )  # fmt: skip
 
 

@@ -41,6 +41,8 @@ def _lines() -> Iterator[str]:
     yield f"inline constexpr const char* kArchitecture = {_text(table.ARCHITECTURE)};"
     for name in NUMBERS:
         yield f"inline constexpr int64_t {_constant('k', name)} = {getattr(table, name)};"
+    dims = ", ".join(map(str, table.TENSOR_DIMS))
+    yield f"inline constexpr int64_t kTensorDims[] = {{{dims}}};"
     yield f"inline constexpr int64_t kMostGrid[3] = {{{', '.join(map(str, table.MOST_GRID))}}};"
     yield ""
     yield f"enum class Buffer {{ {', '.join(BUFFERS)} }};"

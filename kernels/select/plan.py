@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.select.arguments import (
-    bf16_arguments,
-    decode_arguments,
-    fp8_arguments,
-    quantize_arguments,
-)
+from zyfa_ort.kernels.select.arguments import Places, bf16_arguments, decode_arguments, fp8_arguments
 from zyfa_ort.kernels.select.checks import (
     check_attributes,
-    check_grid,
     check_sizes,
     check_strides,
     is_decode,
@@ -18,35 +12,22 @@ from zyfa_ort.kernels.select.checks import (
     refuse,
     size_of,
 )
-from zyfa_ort.kernels.select.choice import At, Choice, Copy, Launch
-from zyfa_ort.kernels.select.layouts import LAYOUTS
+from zyfa_ort.kernels.select.choice import At, Choice, Copy
 from zyfa_ort.kernels.select.problem import Problem, Strides
+from zyfa_ort.kernels.select.steps import Steps, ceil_div, kernel_of
 from zyfa_ort.kernels.select.table import (
     ANY_ROW,
     DECODE_SPLIT_KEYS,
     DECODE_WORKGROUPS,
-    KERNELS,
-    QUANTIZE_ELEMENTS,
-    QUANTIZE_WORKGROUPS,
     REASONS,
-    SLICE_BYTES,
     KernelRow,
 )
-from zyfa_ort.kernels.select.tensors import Bytes, Tensor, Tensors, Workspace
-
-
-def ceil_div(a: int, b: int) -> int:
-    return -(-a // b)
+from zyfa_ort.kernels.select.tensors import Bytes, Sizes, Tensor, Tensors
 
 
 def decode_splits(visible: int, tiles: int, batch_heads: int) -> int:
     """By shape alone: the number is part of the result's bits."""
     return max(1, min(DECODE_WORKGROUPS // (tiles * batch_heads), ceil_div(visible, DECODE_SPLIT_KEYS)))
-
-
-def quantize_blocks(batch: int, heads: int, rows: int, dim: int) -> int:
-    """Of a head; changes no bit."""
-    return max(1, min(QUANTIZE_WORKGROUPS // max(batch * heads, 1), ceil_div(rows * dim, QUANTIZE_ELEMENTS)))
 
 
 def select(p: Problem) -> Choice:
@@ -57,8 +38,7 @@ def select(p: Problem) -> Choice:
 class _Plan:
     def __init__(self, problem: Problem) -> None:
         self.p = problem
-        self.steps: list[Copy | Launch] = []
-        self.workspace = Workspace(SLICE_BYTES)
+        self.steps = Steps()
         self.why = ""
 
     def choice(self) -> Choice:
@@ -91,7 +71,7 @@ class _Plan:
         return self._done()
 
     def _done(self) -> Choice:
-        return Choice(tuple(self.steps), self.workspace.size, self.why)
+        return self.steps.choice(self.why)
 
     def _tail(self, quantise: bool) -> str:
         text = REASONS["quantise"] if quantise else ""
@@ -130,13 +110,13 @@ class _Plan:
             return new
         row = dim * size_of(p.dtype)
         head, past_head = p.kv_len * row, p.past_len * row
-        place = At(f"present_{name}") if present else self.workspace.take(p.batch * p.kv_heads * head)
+        place = At(f"present_{name}") if present else self.steps.workspace.take(p.batch * p.kv_heads * head)
         whole = Tensor(place, (p.kv_heads * head, head, row), p.dtype)
         past = Tensor(At(f"past_{name}"), (p.kv_heads * past_head, past_head, row), p.dtype)
         for part, rows, at in ((past, p.past_len, place), (new, p.new_len, place + past_head)):
             if p.batch * p.kv_heads * rows * row:
                 counts = (p.batch, p.kv_heads, rows)
-                self.steps.append(Copy(part.at, at, counts, row, part.strides, whole.strides))
+                self.steps.add(Copy(part.at, at, counts, row, part.strides, whole.strides))
         return whole if p.past_len else new
 
     # ---- quantisation ----
@@ -145,11 +125,11 @@ class _Plan:
         p = self.p
         keys = p.visible_keys_of_any_row()
         masked = p.key_mask != "none"
-        query, q_scale = self._quantise(
-            "query", t.query, p.q_heads, p.q_len, p.qk_dim, (0, p.q_len), False, True
-        )
-        key, k_scale = self._quantise("key", t.key, p.kv_heads, p.kv_len, p.qk_dim, keys, masked, True)
-        value, v_scale = self._quantise("value", t.value, p.kv_heads, p.kv_len, p.v_dim, keys, masked, False)
+        queries = (p.batch, p.q_heads, p.q_len, p.qk_dim)
+        query, q_scale = self._quantise("query", t.query, queries, (0, p.q_len), False, True)
+        rows = (p.batch, p.kv_heads, p.kv_len)
+        key, k_scale = self._quantise("key", t.key, (*rows, p.qk_dim), keys, masked, True)
+        value, v_scale = self._quantise("value", t.value, (*rows, p.v_dim), keys, masked, False)
         strides = {
             "q_scale": Strides(p.q_heads, 1),
             "k_scale": Strides(p.kv_heads, 1),
@@ -160,33 +140,17 @@ class _Plan:
         )
 
     def _quantise(
-        self,
-        name: str,
-        x: Tensor,
-        heads: int,
-        rows: int,
-        dim: int,
-        counted: tuple[int, int],
-        masked: bool,
-        rotatable: bool,
+        self, name: str, x: Tensor, sizes: Sizes, counted: tuple[int, int], masked: bool, rotatable: bool
     ) -> tuple[Tensor, At]:
         p = self.p
         check_strides(name, x.strides, ANY_ROW)
-        blocks = quantize_blocks(p.batch, heads, rows, dim)
-        codes = Tensor(
-            self.workspace.take(p.batch * heads * rows * dim),
-            (heads * rows * dim, rows * dim, dim),
-            "float8e4m3fn",
-        )
-        scale = self.workspace.take(4 * p.batch * heads)
-        partial = self.workspace.take(4 * p.batch * heads * blocks)
-        rotation = (64 if dim == 192 else dim) if rotatable and p.rotation == "hadamard" else 0
-        mask = (p.kv_len * size_of(p.mask_dtype), size_of(p.mask_dtype)) if masked else (0, 1)
-        values = quantize_arguments(x, codes, mask, (rows, heads, p.batch, dim), rotation, counted, blocks)
-        places: dict[str, At | None] = {"x": x.at, "codes": codes.at, "scale": scale, "partial": partial}
-        places["mask"] = At("key_mask") if masked else None
-        for family in ("quantize_amax", "quantize_convert"):
-            self._launch(_row(family, x.dtype), (blocks, heads, p.batch), values, places)
+        batch, heads, rows, dim = sizes
+        place = self.steps.workspace.take(batch * heads * rows * dim)
+        codes = Tensor(place, (heads * rows * dim, rows * dim, dim), "float8e4m3fn")
+        scale = self.steps.workspace.take(4 * batch * heads)
+        rotated = rotatable and p.rotation == "hadamard"
+        mask = (p.kv_len * size_of(p.mask_dtype), size_of(p.mask_dtype)) if masked else None
+        self.steps.quantise(x, codes, scale, sizes, rotated, "batch_head", counted, mask)
         return codes, scale
 
     # ---- attention ----
@@ -196,14 +160,14 @@ class _Plan:
         blocks = ceil_div(p.q_len, row.rows)
         self.why += REASONS[row.family.removesuffix("_general")].replace("{rows}", str(row.rows))
         if row.family == "fp8_prefill":
-            self._launch(row, (p.q_heads, blocks, p.batch), *fp8_arguments(p, t))
+            self.steps.launch(row, (p.q_heads, blocks, p.batch), *fp8_arguments(p, t))
             return
         if row.family.endswith("_general"):
             self.why += REASONS["softcap" if p.softcap != 0 else "bias" if p.bias is not None else "scale"]
         values, places = bf16_arguments(p, t)
         if values["bias_row"] > 2**26 - 1:
             refuse("row_stride", values["bias_row"], "attn_bias row", 2**26 - 1)
-        self._launch(row, (blocks, p.q_heads, p.batch), values, places)
+        self.steps.launch(row, (blocks, p.q_heads, p.batch), values, places)
 
     def _decode(self, row: KernelRow, t: Tensors) -> None:
         p = self.p
@@ -211,31 +175,17 @@ class _Plan:
         begin, end = p.visible_keys_of_any_row()
         splits = decode_splits(max(end - begin, 0), tiles, p.batch * p.kv_heads)
         parts = p.batch * p.q_heads * p.q_len * splits
-        places = {
-            "partial_out": self.workspace.take(4 * parts * p.v_dim),
-            "partial_sums": self.workspace.take(8 * parts),
+        places: Places = {
+            "partial_out": self.steps.workspace.take(4 * parts * p.v_dim),
+            "partial_sums": self.steps.workspace.take(8 * parts),
         }
         if t.query.strides[1] > ANY_ROW:
             refuse("row_stride", t.query.strides[1], "query head", ANY_ROW)
         values, inputs = decode_arguments(p, t, splits)
-        self._launch(row, (splits, tiles, p.batch * p.kv_heads), values, inputs | places)
-        self._launch(_row("combine", "float"), (p.q_heads, p.q_len, p.batch), values, inputs | places)
+        self.steps.launch(row, (splits, tiles, p.batch * p.kv_heads), values, inputs | places)
+        self.steps.launch(
+            kernel_of("combine", "float"), (p.q_heads, p.q_len, p.batch), values, inputs | places
+        )
         self.why += REASONS["decode"].replace("{rows}", str(row.rows)).replace("{splits}", str(splits))
         if row.reads == "float8e4m3fn":
             self.why += REASONS["decode_exact"]
-
-    def _launch(
-        self,
-        row: KernelRow,
-        grid: tuple[int, int, int],
-        values: dict[str, int | float],
-        places: dict[str, At | None],
-    ) -> None:
-        check_grid(row, grid)
-        layout = LAYOUTS[row.layout]
-        pointers = sorted((layout.offset(name), at) for name, at in places.items() if at is not None)
-        self.steps.append(Launch(row, grid, layout.pack(values), tuple(pointers)))
-
-
-def _row(family: str, reads: str) -> KernelRow:
-    return next(row for row in KERNELS if row.family == family and row.reads == reads)

@@ -153,10 +153,11 @@ def make_problem(
         output=contiguous(layout, q_heads, q_len, v_dim),
         scale=(qk_dim**-0.5 if qk_dim else 1.0) if scale is None else scale,
         bias=None if bias is None else _broadcast(bias),
-        **{f"{letter}_scale": _scale_strides(granularity, heads)
-           for letter, heads in (("q", q_heads), ("k", kv_heads), ("v", kv_heads))},
+        q_scale=_scale_strides(granularity, q_heads),
+        k_scale=_scale_strides(granularity, kv_heads),
+        v_scale=_scale_strides(granularity, kv_heads),
         **rest,
-    )  # fmt: skip
+    )
 
 
 def contiguous(layout: str, heads: int, rows: int, dim: int) -> Strides:

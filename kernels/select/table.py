@@ -21,6 +21,7 @@ ALIGNMENT = 16  # of pointers and strides, in bytes
 MOST_GRID = (2**23 - 1, 65535, 65535)  # HIP: y and z below 2^16, fewer than 2^32 work-items along x
 MOST_LENGTH = 2**31 - 1  # rows, keys
 MOST_QUANTIZED = 2**26  # rows
+TENSOR_DIMS = (64, 128, 192, 256)  # of quantize.hip
 ANY_ROW = 2**32 - 1  # a row stride of 32 bits
 
 
@@ -144,6 +145,7 @@ REFUSALS = {
         f"use bfloat16 inputs and precision bf16, {CPU}",
     ),
     "head_dims": Refusal("head_dim/v_head_dim", "one of {}", f"pad the head dims, choose another precision, {CPU}"),
+    "tensor_dims": Refusal("last dimension of x", "one of {}", "run this node on the CPU"),
     "mask_holes": Refusal(
         "key_mask", f"one run of visible keys per batch entry with precision fp8 and more than {DECODE_QUERIES} query rows",
         f"use bfloat16 inputs and precision bf16, {CPU}",
@@ -170,6 +172,9 @@ REASONS = {
     "softcap": "; general kernel because of softcap",
     "bias": "; general kernel because of attn_bias",
     "scale": "; general kernel because scale is not within 1e-37 to 0.69",
+    "quantise_op": "quantised in two passes, the first for the scales",
+    "rotate_op": ", rotated in both",
+    "hadamard_op": "rotated in one pass",
     "concatenate": "; past and new keys and values are put together first",
 }
 

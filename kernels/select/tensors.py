@@ -8,6 +8,7 @@ from zyfa_ort.kernels.select.choice import At
 from zyfa_ort.kernels.select.problem import Strides
 
 Bytes = tuple[int, int, int]  # from batch to batch, head to head, row to row
+Sizes = tuple[int, int, int, int]  # batch, heads, rows, dim
 
 
 @dataclass(frozen=True)

@@ -44,12 +44,19 @@ def cpu(inputs: Mapping[str, Array], **attributes: Any) -> dict[str, Array]:
     return run_attention(inputs, ("output", "lse"), **attributes)
 
 
-def check(inputs: Inputs, layout: str = "BSHD", out: str | None = None, **attributes: Any) -> Ran:
+def check(
+    inputs: Inputs,
+    layout: str = "BSHD",
+    out: str | None = None,
+    byte_rounding: str = "unknown",
+    **attributes: Any,
+) -> Ran:
     """Runs the choice; output and lse are the operator's, within the tolerance of the kernel.
 
     Decode of codes is held to the operator on the same codes with precision bf16, which rounds no P to e4m3.
     """
-    ran = run(inputs, layout, lse=True, **attributes, **({} if out is None else {"out_dtype": out}))
+    device = {"byte_rounding": byte_rounding, "lse": True}
+    ran = run(inputs, layout, **device, **attributes, **({} if out is None else {"out_dtype": out}))
     last = ran.choice.launches[-1].row.family
     if last == "fp8_prefill":
         wanted = cpu(inputs, layout=layout, **attributes)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from pathlib import Path
+from typing import Any
 
 from zyfa_ort.kernels.select import Problem, Strides
+from zyfa_ort.kernels.select.arguments import GRANULARITIES
 from zyfa_ort.kernels.select.problem import WORDS
 
 import zyfa_ort
@@ -50,9 +53,46 @@ def cpp_choice(p: Problem) -> str:
         getattr(t, name)[:] = s.batch, s.head
     for name in NAMES:
         setattr(t, name, WORDS[name].index(getattr(p, name)))
+    return _asked("zyfa_select", ctypes.byref(t))
+
+
+def cpp_quantize(
+    shape: tuple[int, int, int, int], dtype: str, granularity: str, rotation: str, layout: str, arch: str
+) -> str:
+    """The same for ZyfaQuantizeFp8."""
+    batch, second, third, dim = shape
+    heads, rows = (third, second) if layout == "BSHD" else (second, third)
+    return _asked(
+        "zyfa_select_quantize",
+        *(ctypes.c_int64(size) for size in (batch, heads, rows, dim)),
+        ctypes.c_int32(WORDS["dtype"].index(dtype)),
+        ctypes.c_int32(layout == "BHSD"),
+        ctypes.c_int32(GRANULARITIES[granularity]),
+        ctypes.c_int32(WORDS["rotation"].index(rotation)),
+        arch.encode(),
+    )
+
+
+def cpp_hadamard(count: int, dim: int, dtype: str, arch: str) -> str:
+    """The same for ZyfaHadamard."""
+    return _asked(
+        "zyfa_select_hadamard",
+        ctypes.c_int64(count),
+        ctypes.c_int64(dim),
+        ctypes.c_int32(WORDS["dtype"].index(dtype)),
+        arch.encode(),
+    )
+
+
+def _asked(name: str, *arguments: Any) -> str:
     text = ctypes.create_string_buffer(1 << 16)
-    function = ctypes.CDLL(str(Path(zyfa_ort.library_path()).with_name(LIBRARY))).zyfa_select
+    function = getattr(_library(), name)
     function.restype = ctypes.c_int64
-    length = function(ctypes.byref(t), text, ctypes.c_int64(len(text)))
+    length = function(*arguments, text, ctypes.c_int64(len(text)))
     assert abs(length) < len(text)
     return text.value.decode() if length >= 0 else f"refused: {text.value.decode()}"
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(str(Path(zyfa_ort.library_path()).with_name(LIBRARY)))

@@ -92,7 +92,7 @@ class Ran:
 
 
 def run(inputs: Mapping[str, Array], layout: str = "BSHD", **rest: Any) -> Ran:
-    """The steps of the choice in order; the emulator finds nothing, not even a warning."""
+    """The choice for these inputs, executed; outputs are among the tensors."""
     problem = problem_of(inputs, layout, **rest)
     choice = select(problem)
     tensors = {
@@ -101,21 +101,27 @@ def run(inputs: Mapping[str, Array], layout: str = "BSHD", **rest: Any) -> Ran:
     if "key_mask" in tensors:
         tensors["key_range"] = key_range(tensors["key_mask"])
     tensors |= _outputs(problem, layout)
+    execute(choice, tensors, "truncate" if problem.byte_rounding == "truncate" else "nearest_even")
+    return Ran(problem, choice, tensors)
+
+
+def execute(choice: Choice, tensors: dict[str, Array], byte_rounding: str = "nearest_even") -> None:
+    """The steps in order, in a workspace of their own; nothing is found, not even a warning."""
     tensors["workspace"] = np.full(max(choice.workspace_bytes, 1), UNWRITTEN, np.uint8)
     device = Device()
     for step in choice.steps:
         if isinstance(step, Copy):
             _copy(step, tensors)
-        else:
-            result = device.launch(
-                code_object(step.row.code_object),
-                step.row.kernel,
-                step.grid,
-                step.block,
-                _packed(step, device, tensors),
-            )
-            assert not result.findings, result.table()
-    return Ran(problem, choice, tensors)
+            continue
+        result = device.launch(
+            code_object(step.row.code_object),
+            step.row.kernel,
+            step.grid,
+            step.block,
+            _packed(step, device, tensors),
+            byte_rounding=byte_rounding,
+        )
+        assert not result.findings, result.table()
 
 
 def _outputs(p: Problem, layout: str) -> dict[str, Array]:

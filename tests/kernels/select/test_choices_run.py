@@ -12,8 +12,6 @@ from kernels.select.emulated_host import DTYPES, NAMES, Ran, run
 from ml_dtypes import bfloat16, float8_e4m3fn
 from zyfa_ort.kernels.select import KERNELS, KernelRow
 
-ATTENTION = ("fp8_prefill", "bf16_prefill", "bf16_prefill_general", "decode")
-
 
 def rows_of(family: str) -> list[KernelRow]:
     return [row for row in KERNELS if row.family == family]
@@ -29,10 +27,8 @@ def launched(ran: Ran) -> list[str]:
 
 @pytest.mark.parametrize("row", rows_of("fp8_prefill"), ids=named)
 def test_fp8_prefill(row: KernelRow) -> None:
-    if row.rounding == "truncate":
-        pytest.skip("the CPU operator rounds to nearest")
     inputs = tensors(70, 140, (row.qk_dim, row.v_dim), float8_e4m3fn)
-    ran = check(inputs, out=row.writes, fp8_edges=row.edges)
+    ran = check(inputs, out=row.writes, fp8_edges=row.edges, byte_rounding=row.rounding)
     assert launched(ran) == [row.kernel]
 
 
@@ -67,11 +63,11 @@ def test_quantised_on_the_way(dtype: Any, rotation: str) -> None:
     assert launched(ran) == [*passes * 3, f"fp8_prefill_d192_v128_hilo_{short}"]
 
 
-def test_every_kernel_of_attention_is_here() -> None:
-    """The rows that the tests above launch, and those of the operators that are no attention."""
-    tested = {r.kernel for family in ATTENTION for r in rows_of(family)} | {"decode_combine"}
-    tested |= {r.kernel for r in KERNELS if r.family.startswith("quantize_")}
-    assert {r.kernel for r in KERNELS} - tested == {r.kernel for r in rows_of("hadamard")}
+def test_every_kernel_is_launched() -> None:
+    """By the tests above, and by test_tensor_ops.py."""
+    families = {row.family for row in KERNELS}
+    tested = {"fp8_prefill", "bf16_prefill", "bf16_prefill_general", "decode", "combine"}
+    assert families == tested | {"quantize_amax", "quantize_convert", "hadamard"}
 
 
 @pytest.mark.parametrize("layout", ["BSHD", "BHSD"])
@@ -166,3 +162,21 @@ def test_granularity_of_scales(q_len: int) -> None:
 def test_shapes_of_bias(shape: tuple[int, ...]) -> None:
     bias = np.random.default_rng(4).standard_normal(shape).astype(bfloat16)
     check(tensors(20, 70, (64, 64), heads=(4, 2), batch=2) | {"attn_bias": bias})
+
+
+@pytest.mark.parametrize(
+    ("q_len", "dtype", "dims", "grid"),
+    [
+        (300, bfloat16, (128, 128), (2, 4, 2)),
+        (300, bfloat16, (256, 256), (3, 4, 2)),
+        (300, float8_e4m3fn, (192, 128), (4, 2, 2)),
+        (16, bfloat16, (64, 64), (3, 1, 4)),
+        (16, float8_e4m3fn, (64, 64), (3, 1, 4)),
+    ],
+)
+def test_more_than_one_workgroup_along_every_axis(
+    q_len: int, dtype: Any, dims: tuple[int, int], grid: tuple[int, int, int]
+) -> None:
+    inputs = tensors(q_len, 310, dims, dtype, heads=(4, 2), batch=2)
+    ran = check(inputs, out="float" if dtype == float8_e4m3fn else None)
+    assert ran.choice.launches[0].grid == grid

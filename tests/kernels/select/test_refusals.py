@@ -135,7 +135,7 @@ def test_rounding_without_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_refusal_is_tested() -> None:
-    tested = {name for name, *_ in CASES} | {"row_stride", "alignment", "byte_rounding"}
+    tested = {name for name, *_ in CASES} | {"row_stride", "alignment", "byte_rounding", "tensor_dims"}
     assert tested == set(REFUSALS)
 
 
