@@ -13,6 +13,12 @@ const char* name(Family family) {
   return family == Family::fp8_prefill ? "fp8_prefill" : family == Family::decode ? "decode" : "bf16_prefill";
 }
 
+const char* name(ByteRounding rounding) {
+  return rounding == ByteRounding::nearest    ? "nearest"
+         : rounding == ByteRounding::truncate ? "truncate"
+                                              : "other";
+}
+
 // Softcap and bias are for the BF16 kernel on BF16 inputs alone.
 bool takes_scores_apart(const AttentionProblem& p) {
   return p.precision == Precision::bf16 && p.dtype == DType::bfloat16;
@@ -51,14 +57,15 @@ std::vector<const KernelRow*> of_dims(const AttentionProblem& p, Family family) 
 const KernelRow& fp8_prefill(const AttentionProblem& p, const GpuRequest& r) {
   const std::vector<const KernelRow*> rows = of_dims(p, Family::fp8_prefill);
   if (r.key_mask == KeyMask::holes) refuse(kRefuseMaskHoles, "a mask with holes");
-  const bool truncate = r.byte_rounding == ByteRounding::truncate;
+  const ByteRounding wanted =
+      r.byte_rounding == ByteRounding::unknown ? ByteRounding::nearest : r.byte_rounding;
   std::vector<std::string> made;
   for (const KernelRow* row : rows) {
     if (row->edges != p.fp8_edges || row->writes != p.out_dtype) continue;
-    if ((row->rounding == ByteRounding::truncate) == truncate) return *row;
-    made.push_back(row->rounding == ByteRounding::truncate ? "truncate" : "nearest");
+    if (row->rounding == wanted) return *row;
+    made.push_back(name(row->rounding));
   }
-  refuse(kRefuseByteRounding, truncate ? "truncate" : "nearest", join(made, " or "));
+  refuse(kRefuseByteRounding, name(wanted), join(made, " or "));
 }
 
 const KernelRow& decode(const AttentionProblem& p) {

@@ -16,8 +16,8 @@ enum class KeyMask { none, range, holes };
 
 // What AttentionProblem does not say.
 struct GpuRequest {
-  std::string architecture;  // gcnArchName, features behind a colon included
-  ByteRounding byte_rounding = ByteRounding::unknown;
+  std::string architecture;                            // gcnArchName, features behind a colon included
+  ByteRounding byte_rounding = ByteRounding::unknown;  // taken for nearest
   KeyMask key_mask = KeyMask::none;
   bool bias = false, sinks = false, lse = false, present_key = false, present_value = false;
 };

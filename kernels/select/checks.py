@@ -77,7 +77,7 @@ def kernel_for(p: Problem) -> KernelRow:
         found = [r for r in _of_dims(p, "fp8_prefill") if r.edges == p.fp8_edges and r.writes == p.out_dtype]
         if p.key_mask == "holes":
             refuse("mask_holes", "a mask with holes")
-        wanted = "truncate" if p.byte_rounding == "truncate" else "nearest"
+        wanted = "nearest" if p.byte_rounding == "unknown" else p.byte_rounding
         made = [r.rounding for r in found]
         found = [r for r in found if r.rounding == wanted]
         if not found:

@@ -48,7 +48,7 @@ def _lines() -> Iterator[str]:
     yield f"enum class Buffer {{ {', '.join(BUFFERS)} }};"
     yield f"inline constexpr const char* kBufferNames[] = {{{', '.join(map(_text, BUFFERS))}}};"
     yield f"enum class Family {{ {', '.join(dict.fromkeys(row.family for row in KERNELS))} }};"
-    yield "enum class ByteRounding { unknown, nearest, truncate };"
+    yield "enum class ByteRounding { unknown, nearest, truncate, other };"
     yield from ("", "// edges, writes and rounding are those of FP8 prefill.", "struct KernelRow {")
     yield "  const char *code_object, *kernel;"
     yield from ("  Family family;", "  DType reads;")

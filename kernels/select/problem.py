@@ -15,7 +15,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "rotation": ("none", "hadamard"),
     "causal_alignment": ("bottom_right", "top_left"),
     "key_mask": ("none", "range", "holes"),
-    "byte_rounding": ("unknown", "nearest", "truncate"),
+    "byte_rounding": ("unknown", "nearest", "truncate", "other"),
 }
 LAYOUTS = ("BSHD", "BHSD")
 SCALES = ("none", "tensor", "head", "batch_head")
@@ -68,7 +68,9 @@ class Problem:
     present_key: bool = False
     present_value: bool = False
     arch: str = "gfx950"
-    byte_rounding: str = "unknown"  # how v_cvt_pk_u8_f32 rounds, as a probe found it
+    byte_rounding: str = (
+        "unknown"  # how v_cvt_pk_u8_f32 rounds, as a probe found it; unknown is taken for nearest
+    )
 
     def __post_init__(self) -> None:
         for name, allowed in WORDS.items():

@@ -152,7 +152,7 @@ REFUSALS = {
     ),
     "mask_type": Refusal("key_mask type", "bool for a mask with holes", f"cast the mask to bool, {CPU}"),
     "byte_rounding": Refusal(
-        "byte_rounding", "{}", f"reinstall with kernels for this device, set precision to bf16, {CPU}"
+        "byte_rounding", "{}", f"no FP8 kernel here is made for this device: set precision to bf16, {CPU}"
     ),
     "length": Refusal("{}", f"at most {MOST_LENGTH}", "split the batch or the sequence"),
     "quantized_rows": Refusal("{}", f"at most {MOST_QUANTIZED} to quantise", "split the sequence"),

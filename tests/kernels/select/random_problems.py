@@ -58,7 +58,7 @@ def random_problem(seed: int) -> Problem:
         mask_dtype=rng.choice(["bool", "int32", "int64"]),
         key_mask=seldom(rng.choice(["none", "range"]), "holes"),
         arch=seldom("gfx950", "gfx950:sramecc+:xnack-", "gfx942", ""),
-        byte_rounding=seldom(rng.choice(["unknown", "nearest"]), "truncate"),
+        byte_rounding=seldom(rng.choice(["unknown", "nearest"]), "truncate", "other"),
         **{name: rng.random() < 0.5 for name in ("sinks", "lse", "present_key", "present_value")},
         **options,
     )

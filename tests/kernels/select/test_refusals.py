@@ -128,9 +128,11 @@ def test_rounding_without_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     nearest = tuple(row for row in checks.KERNELS if row.rounding != "truncate")
     monkeypatch.setattr(checks, "KERNELS", nearest)
     with pytest.raises(
-        NoKernelError, match=r"^byte_rounding: expected nearest, got truncate; reinstall with kernels"
+        NoKernelError, match=r"^byte_rounding: expected nearest, got truncate; no FP8 kernel here"
     ):
         plan_module.select(make_problem(**FP8, byte_rounding="truncate"))
+    with pytest.raises(NoKernelError, match=r"^byte_rounding: expected nearest, got other;"):
+        plan_module.select(make_problem(**FP8, byte_rounding="other"))
     assert plan_module.select(make_problem(**FP8, byte_rounding="unknown")).launches
 
 
