@@ -28,6 +28,25 @@ void write_present(const AttentionProblem& p, const KeyRows& rows, void* present
   });
 }
 
+void softmax_in_parts(const AttentionCall& call, const ParallelFor& parallel_for) {
+  const int64_t items = call.work.items(), parts = call.work.parts(), panels = call.work.max_panels();
+  std::vector<PartialPanel> partials(items * parts * panels);
+  parallel_for(items * parts, [&](int64_t index) {
+    const WorkItem item = call.work.item(index / parts);
+    if (item.panels == 0) return;
+    SoftmaxPass pass(call, item);
+    pass.run(index % parts, parts);
+    pass.save(partials.data() + index * panels);
+  });
+  parallel_for(items, [&](int64_t index) {
+    const WorkItem item = call.work.item(index);
+    if (item.panels == 0) return;
+    SoftmaxPass pass(call, item);
+    pass.merge(partials.data() + index * parts * panels, panels, parts);
+    pass.write();
+  });
+}
+
 }  // namespace
 
 void attention(const AttentionProblem& p, const AttentionTensors& t, const ParallelFor& parallel_for,
@@ -42,14 +61,21 @@ void attention(const AttentionProblem& p, const AttentionTensors& t, const Paral
   std::optional<Fp8Inputs> fp8;
   if (p.precision == Precision::fp8) fp8.emplace(p, t, mask, parallel_for);
 
-  parallel_for(work.items(), [&](int64_t index) {
-    const WorkItem item = work.item(index);
-    if (item.panels == 0) return;
-    if (fp8)
-      fp8_pass(call, *fp8, item, trace);
-    else
-      softmax_pass(call, item);
-  });
+  if (fp8) {
+    parallel_for(work.items(), [&](int64_t index) {
+      if (const WorkItem item = work.item(index); item.panels > 0) fp8_pass(call, *fp8, item, trace);
+    });
+  } else if (work.parts() > 1) {
+    softmax_in_parts(call, parallel_for);
+  } else {
+    parallel_for(work.items(), [&](int64_t index) {
+      const WorkItem item = work.item(index);
+      if (item.panels == 0) return;
+      SoftmaxPass pass(call, item);
+      pass.run(0, 1);
+      pass.write();
+    });
+  }
 }
 
 }  // namespace zyfa::cpu

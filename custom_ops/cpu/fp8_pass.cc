@@ -50,19 +50,20 @@ class Fp8Pass {
         arena_(reserve()),
         scratch_(Panel::row_words(call.problem, form_), arena_),
         codes_{operands({inputs.key, inputs.value, false, 1.0f})},
-        bfloat16_{operands({key_rows(call.problem, call.tensors), value_rows(call.problem, call.tensors), true,
-                            1.0f / value_scale_})},
+        bfloat16_{operands({key_rows(call.problem, call.tensors), value_rows(call.problem, call.tensors),
+                            true, 1.0f / value_scale_})},
         panels_(arena_.take<Fp8Panel>(item.panels)) {
     for (int64_t i = 0; i < item.panels; ++i) make_panel(i);
   }
 
   void run() {
     const RowRange rows = call_.work.rows(item_);
-    call_.kernels.begin_pairs();
-    for (const int64_t tile : fp8_tiles(call_.problem, mask(), rows.first, rows.count))
-      for (int64_t i = 0; i < item_.panels; ++i)
-        if (panels_[i].panel.look_at(tile)) visit(panels_[i], tile);
-    call_.kernels.end_pairs();
+    {
+      const PairsScope scope(call_.kernels);
+      for (const int64_t tile : fp8_tiles(call_.problem, mask(), rows.first, rows.count))
+        for (int64_t i = 0; i < item_.panels; ++i)
+          if (panels_[i].panel.look_at(tile)) visit(panels_[i], tile);
+    }
     float ones[kPanelLanes];
     std::fill_n(ones, kPanelLanes, 1.0f);
     for (int64_t i = 0; i < item_.panels; ++i)
@@ -90,17 +91,19 @@ class Fp8Pass {
     const AttentionProblem& p = call_.problem;
     const PanelRows rows = call_.work.panel(item_, index);
     const auto group = [&](int64_t g) {
-      return Fp8Group(p, mask(), std::min(rows.row(0) / kGroupRows * kGroupRows + g * kGroupRows, p.q_len - 1));
+      return Fp8Group(p, mask(),
+                      std::min(rows.row(0) / kGroupRows * kGroupRows + g * kGroupRows, p.q_len - 1));
     };
-    Fp8Panel& made = *new (panels_ + index)
-        Fp8Panel{{call_, item_, index, form_, scratch_, arena_}, {group(0), group(1)}, {}, {}};
+    Fp8Panel& made = *new (panels_ + index) Fp8Panel{
+        {call_, item_, index, form_, scratch_, arena_}, {group(0), group(1)}, {}, {}};
     const auto quantised = [&](int64_t head) {
       return score_scale(call_, inputs_.q_scale[item_.batch * p.q_heads + head], inputs_.k_scale[kv_index()]);
     };
     made.codes = made.panel.load_query(inputs_.query, false, quantised, arena_);
     if (bfloat16_edges_)
       made.bfloat16 = made.panel.load_query(
-          query_rows(p, call_.tensors), true, [&](int64_t) { return score_scale(call_, 1.0f, 1.0f); }, arena_);
+          query_rows(p, call_.tensors), true, [&](int64_t) { return score_scale(call_, 1.0f, 1.0f); },
+          arena_);
   }
 
   // Blocks that meet the tile with codes, then those that meet it with bfloat16 values.
@@ -166,7 +169,8 @@ class Fp8Pass {
 
 }  // namespace
 
-void fp8_pass(const AttentionCall& call, const Fp8Inputs& inputs, const WorkItem& item, const Fp8Trace* trace) {
+void fp8_pass(const AttentionCall& call, const Fp8Inputs& inputs, const WorkItem& item,
+              const Fp8Trace* trace) {
   Fp8Pass(call, inputs, item, trace).run();
 }
 

@@ -70,7 +70,8 @@ const Kernels& choose() {
       {kernels_with_pairs<isa::Avx512Bf16, isa::Avx512>(),
        has_avx512() && __builtin_cpu_supports("avx512bf16")},
       {kernels_of<isa::Avx512>(), has_avx512()},
-      {kernels_of<isa::Avx2>(), __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")},
+      {kernels_of<isa::Avx2>(),
+       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")},
 #endif
       {kernels_of<isa::Baseline>(), true},
   };

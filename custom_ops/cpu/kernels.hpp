@@ -1,8 +1,9 @@
 // The inner loops, compiled once per instruction set (isa/) and chosen at load.
 //
-// A panel is up to 64 query rows that go through the keys together. Rows are the lanes of every vector: scores
-// and probabilities are key-major (kTileKeys x lanes), outputs column-major (columns x lanes), so that maxima,
-// exponentials and sums of a row never cross lanes and K and V are used in the order in which they lie.
+// A panel is up to 64 query rows that go through the keys together. Rows are the lanes of every vector:
+// scores and probabilities are key-major (kTileKeys x lanes), outputs column-major (columns x lanes), so that
+// maxima, exponentials and sums of a row never cross lanes and K and V are used in the order in which they
+// lie.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +33,10 @@ enum class BlockKind : uint8_t { skip, lean, two_term, bfloat16 };
 
 // State of the rows of a panel, one value per lane.
 struct LaneState {
-  float anchor[kPanelLanes];   // running maximum, -inf before the first key
-  float sum[kPanelLanes];      // of the probabilities as they multiply V
-  float keep[kPanelLanes];     // factor for what was accumulated before the current tile
-  int32_t nan[kPanelLanes];    // not 0: saw a NaN score of a visible key (FP8 path; FP32 sums become NaN)
+  float anchor[kPanelLanes];      // running maximum, -inf before the first key
+  float sum[kPanelLanes];         // of the probabilities as they multiply V
+  float keep[kPanelLanes];        // factor for what was accumulated before the current tile
+  int32_t nan[kPanelLanes];       // not 0: saw a NaN score of a visible key (FP8 path; FP32 sums become NaN)
   int32_t exponent[kPanelLanes];  // FP8 path: block exponent d of the current tile
 };
 
@@ -60,7 +61,7 @@ struct Kernels {
                        float* s);
   void (*accumulate_pairs)(const uint16_t* v, const uint32_t* p, int64_t columns, int64_t lanes,
                            const float* keep, float* o);
-  // Around a run of the two above on one thread.
+  // See PairsScope.
   void (*begin_pairs)();
   void (*end_pairs)();
 
@@ -93,6 +94,18 @@ struct Kernels {
   // Bit `key` is set when a row of `count` elements holds NaN or infinity; kTileKeys rows.
   uint64_t (*not_finite_fp32)(const float* from, int64_t stride, int64_t count);
   uint64_t (*not_finite_bfloat16)(const uint16_t* from, int64_t stride, int64_t count);
+};
+
+// Around a run of products of pairs on one thread.
+class PairsScope {
+ public:
+  explicit PairsScope(const Kernels& kernels) : kernels_(kernels) { kernels.begin_pairs(); }
+  ~PairsScope() { kernels_.end_pairs(); }
+  PairsScope(const PairsScope&) = delete;
+  PairsScope& operator=(const PairsScope&) = delete;
+
+ private:
+  const Kernels& kernels_;
 };
 
 // The best set this machine has, or the one ZYFA_CPU_ISA names. Throws Error when that one is unknown or not

@@ -107,7 +107,7 @@ void TileOperands::accumulate(const void* p, int64_t lanes, const float* keep, f
 }
 
 void TileOperands::accumulate_finite(uint64_t keys, const void* p, int64_t lanes, const float* keep,
-                                      float* o) const {
+                                     float* o) const {
   std::memcpy(clean_, value_, tile_bytes(form_, columns_));
   for (int64_t key = 0; key < kTileKeys; ++key) {
     if ((keys >> key & 1) == 0) continue;

@@ -18,7 +18,8 @@ struct OperandSource {
 
 class TileOperands {
  public:
-  TileOperands(const Kernels& kernels, Operand form, const OperandSource& source, int64_t kv_len, Arena& arena);
+  TileOperands(const Kernels& kernels, Operand form, const OperandSource& source, int64_t kv_len,
+               Arena& arena);
   static size_t bytes(Operand form, int64_t qk_dim, int64_t v_dim);
 
   // Columns of the output: v_dim, padded.

@@ -93,8 +93,8 @@ PanelQuery Panel::load_query(const RowView& view, bool to_bfloat16,
     if (!there) continue;
     float* row = reinterpret_cast<float*>(scratch_.rows + lane * stride);
     uint16_t* pairs = reinterpret_cast<uint16_t*>(row + width);
-    const int64_t offset = batch_ * view.strides.batch + rows.head(lane) * view.strides.head +
-                           rows.row(lane) * view.strides.row;
+    const int64_t offset =
+        batch_ * view.strides.batch + rows.head(lane) * view.strides.head + rows.row(lane) * view.strides.row;
     const void* from = static_cast<const std::byte*>(view.data) + offset * size_of(view.dtype);
     kernels.to_fp32(view.dtype, from, dim, row);
     apply_sign(scale, dim, row);
@@ -139,8 +139,8 @@ void Panel::finish_logits(const PanelQuery& query, bool log2_units) {
   for (int64_t lane = 0; lane < rows.lanes; ++lane) {
     float bias[kTileKeys] = {};
     if (call_.tensors.attn_bias != nullptr) {
-      const int64_t at = batch_ * p.bias.batch + rows.head(lane) * p.bias.head +
-                         rows.row(lane) * p.bias.row + tile_ * kTileKeys * p.bias.column;
+      const int64_t at = batch_ * p.bias.batch + rows.head(lane) * p.bias.head + rows.row(lane) * p.bias.row +
+                         tile_ * kTileKeys * p.bias.column;
       const void* from = static_cast<const std::byte*>(call_.tensors.attn_bias) + at * size_of(p.dtype);
       call_.kernels.to_fp32(p.dtype, from, p.bias.column == 0 ? 1 : in_range, bias);
       if (p.bias.column == 0) std::fill_n(bias, in_range, bias[0]);
@@ -181,8 +181,8 @@ void Panel::accumulate(TileOperands& operands, const BlockKind* kinds, bool low)
   if (low) operands.accumulate(operand(true), lanes, kOnes.data(), output);
 }
 
-// 0 * NaN is NaN: such values are left out, then added to the rows that see them. All other sums are what they
-// would be with finite values.
+// 0 * NaN is NaN: such values are left out, then added to the rows that see them. All other sums are what
+// they would be with finite values.
 void Panel::accumulate_around(uint64_t keys, TileOperands& operands, const BlockKind* kinds, bool low) {
   operands.accumulate_finite(keys, operand(false), lanes, state.keep, output);
   if (low) operands.accumulate_finite(keys, operand(true), lanes, kOnes.data(), output);
@@ -199,11 +199,42 @@ void Panel::accumulate_around(uint64_t keys, TileOperands& operands, const Block
   }
 }
 
+void PartialPanel::save(const Panel& panel, const float* log2_per_anchor) {
+  output_.assign(panel.output, panel.output + panel.columns_ * panel.lanes);
+  sum_.assign(panel.state.sum, panel.state.sum + panel.lanes);
+  anchor_.resize(panel.lanes);
+  for (int64_t lane = 0; lane < panel.lanes; ++lane)
+    anchor_[lane] = panel.state.anchor[lane] * log2_per_anchor[lane];
+}
+
+void Panel::merge(const PartialPanel* partials, int64_t step, int64_t parts, const float* log2_per_anchor) {
+  float top[kPanelLanes];
+  std::fill_n(top, kPanelLanes, -kInfinity);
+  for (int64_t part = 0; part < parts; ++part)
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      top[lane] = std::max(top[lane], partials[part * step].anchor_[lane]);
+  for (int64_t lane = 0; lane < lanes; ++lane) state.anchor[lane] = top[lane] / log2_per_anchor[lane];
+  for (int64_t part = 0; part < parts; ++part) {
+    const PartialPanel& partial = partials[part * step];
+    float weight[kPanelLanes];
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      // A part that saw no key counts nothing; one that saw only NaN has a NaN sum.
+      const bool none = partial.anchor_[lane] == -kInfinity;
+      weight[lane] = none ? 1.0f : std::exp2(partial.anchor_[lane] - top[lane]);
+      state.sum[lane] += partial.sum_[lane] * weight[lane];
+    }
+    for (int64_t column = 0; column < columns_; ++column)
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        output[column * lanes + lane] += partial.output_[column * lanes + lane] * weight[lane];
+  }
+}
+
 void Panel::write(float unit, const std::function<float(int64_t head)>& value_scale,
                   const float* log2_per_anchor) const {
   const AttentionProblem& p = call_.problem;
   const Kernels& kernels = call_.kernels;
-  kernels.transpose(reinterpret_cast<const uint32_t*>(output), lanes, columns_, lanes, scratch_.rows, columns_);
+  kernels.transpose(reinterpret_cast<const uint32_t*>(output), lanes, columns_, lanes, scratch_.rows,
+                    columns_);
   for (int64_t lane = 0; lane < rows.lanes; ++lane) {
     float* o = reinterpret_cast<float*>(scratch_.rows) + lane * columns_;
     const int64_t head = rows.head(lane), row = rows.row(lane);

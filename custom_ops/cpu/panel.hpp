@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "arena.hpp"
 #include "attention.hpp"
@@ -24,8 +25,8 @@ struct AttentionCall {
   const Work& work;
 };
 
-// Scores of a head are raw dot products S, to be multiplied by `factor` (log2 units); or, with softcap or bias,
-// finished logits.
+// Scores of a head are raw dot products S, to be multiplied by `factor` (log2 units); or, with softcap or
+// bias, finished logits.
 struct ScoreScale {
   float natural;  // softmax scale times descales, its sign included
   bool negate;    // flip the sign of Q, so that `factor` is not negative
@@ -51,6 +52,18 @@ struct PanelQuery {
   float natural[kPanelLanes];
 };
 
+class Panel;
+
+// What a panel has after some of its tiles.
+class PartialPanel {
+ public:
+  void save(const Panel& panel, const float* log2_per_anchor);
+
+ private:
+  friend class Panel;
+  std::vector<float> output_, anchor_, sum_;  // anchors in log2 units
+};
+
 class Panel {
  public:
   Panel(const AttentionCall& call, const WorkItem& item, int64_t index, Operand form,
@@ -69,16 +82,19 @@ class Panel {
   // Softcap and bias (when the problem has them), then -inf for what a lane does not see. Logits are left in
   // natural units, or in log2 units clamped to finite values when `log2_units`.
   void finish_scores(const PanelQuery& query, bool log2_units);
-  // output = output * keep + P V, never touching values that a lane does not see. P is in the scratch: scores or
-  // pairs and, when `low`, second terms. Blocks of lanes whose kind is skip take no part; null: all do.
+  // output = output * keep + P V, never touching values that a lane does not see. P is in the scratch: scores
+  // or pairs and, when `low`, second terms. Blocks of lanes whose kind is skip take no part; null: all do.
   void accumulate(TileOperands& operands, const BlockKind* kinds, bool low);
   // Probability of a key of the current tile.
   float probability(int64_t key, int64_t lane, bool low) const;
   // Keys of the current tile that a lane sees.
   uint64_t seen(int64_t lane) const;
 
-  // Divides by the sums and writes output and lse. `unit` is what a probability of one is worth in `sum` (log2),
-  // `value_scale` multiplies V, `log2_per_anchor[lane]` converts the anchor's unit to log2.
+  // The sum of partial panels, in order: partials[0], partials[step], ... `parts` of them.
+  void merge(const PartialPanel* partials, int64_t step, int64_t parts, const float* log2_per_anchor);
+
+  // Divides by the sums and writes output and lse. `unit` is what a probability of one is worth in `sum`
+  // (log2), `value_scale` multiplies V, `log2_per_anchor[lane]` converts the anchor's unit to log2.
   void write(float unit, const std::function<float(int64_t head)>& value_scale,
              const float* log2_per_anchor) const;
 
@@ -88,6 +104,7 @@ class Panel {
   float* output;  // columns x lanes
 
  private:
+  friend class PartialPanel;
   void finish_logits(const PanelQuery& query, bool log2_units);
   void accumulate_around(uint64_t keys, TileOperands& operands, const BlockKind* kinds, bool low);
   const void* operand(bool low) const;

@@ -8,7 +8,8 @@ namespace zyfa::cpu {
 namespace {
 
 // Descales of float8e4m3fn inputs enter here: this path computes with the stored values.
-float descale(const AttentionProblem& p, const float* scales, ScaleStrides strides, int64_t batch, int64_t head) {
+float descale(const AttentionProblem& p, const float* scales, ScaleStrides strides, int64_t batch,
+              int64_t head) {
   return p.dtype == DType::float8e4m3fn ? scales[batch * strides.batch + head * strides.head] : 1.0f;
 }
 
@@ -23,56 +24,85 @@ ScoreScale score_scale(const AttentionCall& call, int64_t batch, int64_t head) {
 
 }  // namespace
 
-void softmax_pass(const AttentionCall& call, const WorkItem& item) {
-  const AttentionProblem& p = call.problem;
-  const Kernels& kernels = call.kernels;
-  const bool bfloat16 = p.precision == Precision::bf16;
-  const Operand form = bfloat16 ? kernels.fastest : Operand::fp32;
-  const int64_t row_words = Panel::row_words(p, form);
-
-  Arena& arena = Arena::of_this_thread();
-  arena.reset(TileOperands::bytes(form, p.qk_dim, p.v_dim) + PanelScratch::bytes(row_words) +
-              item.panels * (Arena::bytes_for<Panel>(1) + Arena::bytes_for<PanelQuery>(1) +
-                             Panel::bytes(p, form, 1)));
-  const PanelScratch scratch(row_words, arena);
-  TileOperands operands(kernels, form, {key_rows(p, call.tensors), value_rows(p, call.tensors), bfloat16, 1.0f},
-                        p.kv_len(), arena);
-  Panel* panels = arena.take<Panel>(item.panels);
-  PanelQuery* queries = arena.take<PanelQuery>(item.panels);
+SoftmaxPass::SoftmaxPass(const AttentionCall& call, const WorkItem& item)
+    : call_(call),
+      item_(item),
+      bfloat16_(call.problem.precision == Precision::bf16),
+      form_(bfloat16_ ? call.kernels.fastest : Operand::fp32),
+      arena_(reserve()),
+      scratch_(Panel::row_words(call.problem, form_), arena_),
+      operands_(
+          call.kernels, form_,
+          {key_rows(call.problem, call.tensors), value_rows(call.problem, call.tensors), bfloat16_, 1.0f},
+          call.problem.kv_len(), arena_),
+      panels_(arena_.take<Panel>(item.panels)),
+      queries_(arena_.take<PanelQuery>(item.panels)) {
+  const auto scale = [&](int64_t head) { return score_scale(call, item.batch, head); };
   for (int64_t i = 0; i < item.panels; ++i) {
-    new (panels + i) Panel(call, item, i, form, scratch, arena);
-    new (queries + i) PanelQuery(panels[i].load_query(
-        query_rows(p, call.tensors), bfloat16,
-        [&](int64_t head) { return score_scale(call, item.batch, head); }, arena));
+    new (panels_ + i) Panel(call, item, i, form_, scratch_, arena_);
+    new (queries_ + i)
+        PanelQuery(panels_[i].load_query(query_rows(call.problem, call.tensors), bfloat16_, scale, arena_));
   }
+}
 
-  const RowRange rows = call.work.rows(item);
-  const KeyRange tiles = ascending_tiles(p, call.mask.range(item.batch), rows.first, rows.count);
-  kernels.begin_pairs();
-  for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+Arena& SoftmaxPass::reserve() const {
+  const AttentionProblem& p = call_.problem;
+  Arena& arena = Arena::of_this_thread();
+  arena.reset(TileOperands::bytes(form_, p.qk_dim, p.v_dim) +
+              PanelScratch::bytes(Panel::row_words(p, form_)) + Arena::bytes_for<Panel>(item_.panels) +
+              Arena::bytes_for<PanelQuery>(item_.panels) + item_.panels * Panel::bytes(p, form_, 1));
+  return arena;
+}
+
+void SoftmaxPass::run(int64_t part, int64_t parts) {
+  const RowRange rows = call_.work.rows(item_);
+  const KeyRange tiles =
+      ascending_tiles(call_.problem, call_.mask.range(item_.batch), rows.first, rows.count);
+  const int64_t count = tiles.end - tiles.begin;
+  const PairsScope scope(call_.kernels);
+  for (int64_t tile = tiles.begin + count * part / parts; tile < tiles.begin + count * (part + 1) / parts;
+       ++tile) {
     bool loaded = false;
-    for (int64_t i = 0; i < item.panels; ++i) {
-      Panel& panel = panels[i];
-      if (!panel.look_at(tile)) continue;
-      if (!loaded) operands.load(item.batch, item.kv_head, tile);
+    for (int64_t i = 0; i < item_.panels; ++i) {
+      if (!panels_[i].look_at(tile)) continue;
+      if (!loaded) operands_.load(item_.batch, item_.kv_head, tile);
       loaded = true;
-      const float* factor = queries[i].scale.factor;
-      operands.scores(queries[i].data, panel.lanes, scratch.scores);
-      panel.finish_scores(queries[i], false);
-      if (form == Operand::bfloat16_pairs)
-        kernels.softmax_pairs(factor, panel.lanes, panel.state, scratch.scores, scratch.pairs);
-      else
-        (bfloat16 ? kernels.softmax_bfloat16 : kernels.softmax_fp32)(factor, panel.lanes, panel.state,
-                                                                     scratch.scores);
-      panel.accumulate(operands, nullptr, false);
+      step(panels_[i], queries_[i]);
     }
   }
-  kernels.end_pairs();
-  for (int64_t i = 0; i < item.panels; ++i)
-    panels[i].write(
+}
+
+void SoftmaxPass::step(Panel& panel, const PanelQuery& query) {
+  const Kernels& kernels = call_.kernels;
+  operands_.scores(query.data, panel.lanes, scratch_.scores);
+  panel.finish_scores(query, false);
+  if (form_ == Operand::bfloat16_pairs)
+    kernels.softmax_pairs(query.scale.factor, panel.lanes, panel.state, scratch_.scores, scratch_.pairs);
+  else if (bfloat16_)
+    kernels.softmax_bfloat16(query.scale.factor, panel.lanes, panel.state, scratch_.scores);
+  else
+    kernels.softmax_fp32(query.scale.factor, panel.lanes, panel.state, scratch_.scores);
+  panel.accumulate(operands_, nullptr, false);
+}
+
+void SoftmaxPass::write() const {
+  const AttentionProblem& p = call_.problem;
+  for (int64_t i = 0; i < item_.panels; ++i)
+    panels_[i].write(
         0.0f,
-        [&](int64_t head) { return descale(p, call.tensors.v_scale, p.v_scale, item.batch, p.kv_head(head)); },
-        queries[i].scale.factor);
+        [&](int64_t head) {
+          return descale(p, call_.tensors.v_scale, p.v_scale, item_.batch, p.kv_head(head));
+        },
+        queries_[i].scale.factor);
+}
+
+void SoftmaxPass::save(PartialPanel* partials) const {
+  for (int64_t i = 0; i < item_.panels; ++i) partials[i].save(panels_[i], queries_[i].scale.factor);
+}
+
+void SoftmaxPass::merge(const PartialPanel* partials, int64_t step, int64_t parts) {
+  for (int64_t i = 0; i < item_.panels; ++i)
+    panels_[i].merge(partials + i, step, parts, queries_[i].scale.factor);
 }
 
 }  // namespace zyfa::cpu

@@ -23,7 +23,8 @@ int64_t diagonal_tile(const AttentionProblem& p, KeyRange mask, int64_t row) {
 
 Fp8Group::Fp8Group(const AttentionProblem& p, KeyRange mask, int64_t row)
     : first_(first_tile_of_block(p, mask, row / kBlockRows * kBlockRows)),
-      diagonal_(p.is_causal ? diagonal_tile(p, mask, std::min(row / kGroupRows * kGroupRows + kGroupRows, p.q_len) - 1)
+      diagonal_(p.is_causal ? diagonal_tile(p, mask,
+                                            std::min(row / kGroupRows * kGroupRows + kGroupRows, p.q_len) - 1)
                             : tile_of(mask.end - 1)),
       is_causal_(p.is_causal) {}
 

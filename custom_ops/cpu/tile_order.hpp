@@ -26,9 +26,10 @@ class Fp8Group {
   bool is_causal_;
 };
 
-// The order in which rows [first_row, first_row + rows) of one block meet tiles: each of its groups leaves out
-// those that it does not meet.
-std::vector<int64_t> fp8_tiles(const AttentionProblem& problem, KeyRange mask, int64_t first_row, int64_t rows);
+// The order in which rows [first_row, first_row + rows) of one block meet tiles: each of its groups leaves
+// out those that it does not meet.
+std::vector<int64_t> fp8_tiles(const AttentionProblem& problem, KeyRange mask, int64_t first_row,
+                               int64_t rows);
 
 // Tiles that any of the rows may see, ascending: the order of the FP32 and BF16 paths.
 KeyRange ascending_tiles(const AttentionProblem& problem, KeyRange mask, int64_t first_row, int64_t rows);

@@ -8,6 +8,8 @@ namespace {
 
 constexpr int64_t kMaxPanels = 8;       // states of more leave a 1 MB cache
 constexpr int64_t kItemsPerThread = 8;  // for balance; the split does not change results
+constexpr int64_t kPartKeys = 1024;     // at least, so that merging costs little
+constexpr int64_t kParts = 64;          // wanted in all
 
 }  // namespace
 
@@ -22,6 +24,8 @@ Work::Work(const AttentionProblem& p)
       std::clamp<int64_t>(blocks_ * heads_ * block / (threads * kItemsPerThread), 1, kMaxPanels);
   panels_per_item_ = std::min(panels_per_item_, std::max<int64_t>(block, 1));
   items_per_block_ = (block + panels_per_item_ - 1) / panels_per_item_;
+  const int64_t few = flat_ && p.precision != Precision::fp8 && heads_ > 0 ? kParts / (heads_ * block) : 1;
+  parts_ = std::clamp<int64_t>(p.kv_len() / kPartKeys, 1, std::max<int64_t>(few, 1));
 }
 
 int64_t Work::panels_of_block(int64_t block_row) const {
@@ -45,7 +49,8 @@ PanelRows Work::panel(const WorkItem& item, int64_t index) const {
   const int64_t first_head = item.kv_head * group;
   if (flat_) {
     const int64_t first_lane = panel * kPanelLanes;
-    return {first_head, first_lane, std::min(kPanelLanes, group * problem_.q_len - first_lane), problem_.q_len};
+    return {first_head, first_lane, std::min(kPanelLanes, group * problem_.q_len - first_lane),
+            problem_.q_len};
   }
   const int64_t first_row = item.block_row + panel / group * kPanelLanes;
   return {first_head + panel % group, first_row, std::min(kPanelLanes, problem_.q_len - first_row),

@@ -17,8 +17,8 @@ struct WorkItem {
   int64_t first_panel, panels;
 };
 
-// Query rows of a panel: lane i is row (first_row + i) of one head; or, where all rows of a head fit one group,
-// row i % q_len of head (first_head + i / q_len).
+// Query rows of a panel: lane i is row (first_row + i) of one head; or, where all rows of a head fit one
+// group, row i % q_len of head (first_head + i / q_len).
 struct PanelRows {
   int64_t first_head, first_lane, lanes, rows_per_head;
 
@@ -38,6 +38,10 @@ class Work {
   // The longest items of a causal problem come first. `panels` may be 0.
   WorkItem item(int64_t index) const;
   PanelRows panel(const WorkItem& item, int64_t index) const;
+  int64_t max_panels() const { return panels_per_item_; }  // of an item
+  // Into how many parts the keys of an item are cut, so that few items (decoding) employ many threads.
+  // Follows from the shape: it shows in the last bits.
+  int64_t parts() const { return parts_; }
   // Query rows of the item, of whatever heads.
   RowRange rows(const WorkItem& item) const;
 
@@ -46,7 +50,7 @@ class Work {
 
   const AttentionProblem& problem_;
   const bool flat_;  // rows of several heads share panels
-  int64_t blocks_, heads_, panels_per_item_, items_per_block_;
+  int64_t blocks_, heads_, panels_per_item_, items_per_block_, parts_;
 };
 
 }  // namespace zyfa::cpu

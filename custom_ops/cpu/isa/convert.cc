@@ -62,12 +62,13 @@ inline Words to_bfloat16_bits(const Floats& x) {
 #if defined(__AVX512BW__)
 // 32 codes at a time, in 16-bit lanes.
 inline __m512i fp8_as_bfloat16(__m256i codes) {
-  const __m512i code = _mm512_cvtepu8_epi16(codes), magnitude = _mm512_and_si512(code, _mm512_set1_epi16(0x7f));
+  const __m512i code = _mm512_cvtepu8_epi16(codes),
+                magnitude = _mm512_and_si512(code, _mm512_set1_epi16(0x7f));
   const __m512i sign = _mm512_slli_epi16(_mm512_and_si512(code, _mm512_set1_epi16(0x80)), 8);
   const __m512i normal = _mm512_add_epi16(_mm512_slli_epi16(magnitude, 4), _mm512_set1_epi16(120 << 7));
   // Multiples of 2^-9, by code.
-  const __m512i subnormal = _mm512_broadcast_i32x4(_mm_setr_epi16(
-      0, 0x3b00, 0x3b80, 0x3bc0, 0x3c00, 0x3c20, 0x3c40, 0x3c60));
+  const __m512i subnormal =
+      _mm512_broadcast_i32x4(_mm_setr_epi16(0, 0x3b00, 0x3b80, 0x3bc0, 0x3c00, 0x3c20, 0x3c40, 0x3c60));
   const __mmask32 is_subnormal = _mm512_cmplt_epi16_mask(magnitude, _mm512_set1_epi16(8));
   const __mmask32 is_nan = _mm512_cmpeq_epi16_mask(magnitude, _mm512_set1_epi16(0x7f));
   __m512i value = _mm512_mask_permutexvar_epi16(normal, is_subnormal, magnitude, subnormal);
@@ -87,28 +88,26 @@ inline Words to_float16_bits(const Floats& x) {
   return sign | result;
 }
 
+// Rows whose number lacks the bit take lanes Low of themselves and the row that has it, which takes those
+// Step further.
+template <int Step, int... Low>
+inline void swap_lanes(Words (&row)[kLaneBlock]) {
+  for (int r = 0; r < kLaneBlock; ++r) {
+    if (r & Step) continue;
+    const Words a = row[r], b = row[r + Step];
+    row[r] = __builtin_shufflevector(a, b, Low...);
+    row[r + Step] = __builtin_shufflevector(a, b, (Low + Step)...);
+  }
+}
+
 inline void transpose_block(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride) {
   Words row[kLaneBlock];
   for (int r = 0; r < kLaneBlock; ++r) row[r] = load_as<Words>(from + r * from_stride);
-  // Swaps bit `step` of the row number with the same bit of the column number, four times.
-#define ZYFA_SWAP(step, low, high)                                                 \
-  for (int r = 0; r < kLaneBlock; ++r) {                                           \
-    if (r & step) continue;                                                        \
-    const Words a = row[r], b = row[r + step];                                     \
-    row[r] = __builtin_shuffle(a, b, Ints low);                                    \
-    row[r + step] = __builtin_shuffle(a, b, Ints high);                            \
-  }
-#define ZYFA_LANES(...) {__VA_ARGS__}
-  ZYFA_SWAP(1, ZYFA_LANES(0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30),
-            ZYFA_LANES(1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31))
-  ZYFA_SWAP(2, ZYFA_LANES(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),
-            ZYFA_LANES(2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))
-  ZYFA_SWAP(4, ZYFA_LANES(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27),
-            ZYFA_LANES(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31))
-  ZYFA_SWAP(8, ZYFA_LANES(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
-            ZYFA_LANES(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
-#undef ZYFA_LANES
-#undef ZYFA_SWAP
+  // Swaps a bit of the row number with the same bit of the column number, four times.
+  swap_lanes<1, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30>(row);
+  swap_lanes<2, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29>(row);
+  swap_lanes<4, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27>(row);
+  swap_lanes<8, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23>(row);
   for (int r = 0; r < kLaneBlock; ++r) store(to + r * to_stride, row[r]);
 }
 
@@ -122,7 +121,8 @@ void Convert<Tag>::to_fp32(DType type, const void* from, int64_t count, float* t
       return;
     case DType::float16:
       return convert<uint16_t>(
-          from, count, to, [](const uint16_t* x, float* y) { store(y, from_float16_lanes(x)); }, from_float16);
+          from, count, to, [](const uint16_t* x, float* y) { store(y, from_float16_lanes(x)); },
+          from_float16);
     case DType::bfloat16:
       return convert<uint16_t>(
           from, count, to, [](const uint16_t* x, float* y) { store(y, from_bfloat16_lanes(x)); },
@@ -206,8 +206,8 @@ void Convert<Tag>::transpose_values(const uint16_t* from, int64_t columns, uint1
       uint32_t words[kLaneBlock * kLaneBlock];
       for (int64_t pair = 0; pair < kLaneBlock; ++pair) {
         const uint16_t* row = from + (key + 2 * pair) * columns + column;
-        store(words + pair * kLaneBlock,
-              widen(load_as<Halves>(row)) | widen(load_as<Halves>(row + columns)) << 16);
+        store(words + pair * kLaneBlock, widen(load_as<Halves>(row)) | widen(load_as<Halves>(row + columns))
+                                                                           << 16);
       }
       uint32_t turned[kLaneBlock * kLaneBlock];
       transpose_block(words, kLaneBlock, turned, kLaneBlock);

@@ -6,7 +6,7 @@
 namespace zyfa::cpu::isa {
 namespace {
 
-constexpr float kTau = 1.0f;           // log2 units a tile may exceed the anchor before the row is re-anchored
+constexpr float kTau = 1.0f;  // log2 units a tile may exceed the anchor before the row is re-anchored
 constexpr float kAnchorCode = 126.0f;  // e4m3 code of 448
 constexpr float kUnit = 8.80708f;      // log2 of what a probability of one is worth: 8 + (6 + 0.45665) / 8
 
@@ -65,8 +65,8 @@ inline Floats lean(const Floats& t) {
   return code < 8u ? subnormal : floats_of((code << 20) + (120u << 23));
 }
 
-// x to a multiple of 2^-3 of its power of two, or of that of `smallest`, nearest even: adding 1.5 * 2^23 of such
-// steps rounds.
+// x to a multiple of 2^-3 of its power of two, or of that of `smallest`, nearest even: adding 1.5 * 2^23 of
+// such steps rounds.
 inline Floats to_four_bits(const Floats& x, float smallest) {
   const Floats power = max_of(floats_of(bits_of(x) & 0x7f800000u), all(smallest));
   const Floats shift = power * (kRoundingShift * 0.125f);
@@ -88,8 +88,8 @@ inline Terms two_terms(const Floats& x) {
 struct LeanPairs {
   explicit LeanPairs(const BlockMap& map) : map(map) {
     // d in the exponent field of both halves.
-    const __m512i d = _mm512_sub_epi16(_mm512_srli_epi32((__m512i)bits_of(map.power), 16),
-                                       _mm512_set1_epi32(0x3f80));
+    const __m512i d =
+        _mm512_sub_epi16(_mm512_srli_epi32((__m512i)bits_of(map.power), 16), _mm512_set1_epi32(0x3f80));
     exponent = _mm512_or_si512(_mm512_and_si512(d, _mm512_set1_epi32(0xffff)), _mm512_slli_epi32(d, 16));
     normal_base = _mm512_add_epi16(exponent, _mm512_set1_epi16(120 << 7));
   }
@@ -99,8 +99,7 @@ struct LeanPairs {
     const __m512i normal = _mm512_add_epi16(_mm512_slli_epi16(code, 4), normal_base);
     const __mmask32 is_subnormal = _mm512_cmplt_epi16_mask(code, _mm512_set1_epi16(8));
     const __m512i multiple = _mm512_permutexvar_epi16(code, multiples);
-    const __m512i subnormal =
-        _mm512_maskz_add_epi16(_mm512_test_epi16_mask(code, code), multiple, exponent);
+    const __m512i subnormal = _mm512_maskz_add_epi16(_mm512_test_epi16_mask(code, code), multiple, exponent);
     return (Words)_mm512_mask_mov_epi16(normal, is_subnormal, subnormal);
   }
 
@@ -110,8 +109,8 @@ struct LeanPairs {
   const BlockMap& map;
   __m512i exponent, normal_base;
   // bfloat16 multiples of 2^-9, by code.
-  const __m512i multiples = _mm512_broadcast_i32x4(
-      _mm_setr_epi16(0, 0x3b00, 0x3b80, 0x3bc0, 0x3c00, 0x3c20, 0x3c40, 0x3c60));
+  const __m512i multiples =
+      _mm512_broadcast_i32x4(_mm_setr_epi16(0, 0x3b00, 0x3b80, 0x3bc0, 0x3c00, 0x3c20, 0x3c40, 0x3c60));
 };
 #endif
 
@@ -138,8 +137,7 @@ inline void by_kind(BlockKind kind, const BlockMap& map, int64_t lanes, const fl
   else
     each_pair(
         map, lanes, s,
-        [&](const Floats& x) { return Terms{to_eight_bits(exp2_of(x)) * map.power, Floats{}}; },
-        put);
+        [&](const Floats& x) { return Terms{to_eight_bits(exp2_of(x)) * map.power, Floats{}}; }, put);
 }
 
 #if defined(__AVX512BW__)
@@ -163,7 +161,8 @@ inline void finish_sum(int64_t at, LaneState& state, const Floats& added) {
 }  // namespace
 
 template <typename Tag>
-void Fp8<Tag>::fp32(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state, float* s) {
+void Fp8<Tag>::fp32(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state,
+                    float* s) {
   for (int64_t at = 0; at < lanes; at += kLaneBlock) {
     float* block = s + at;
     const BlockKind kind = kinds[at / kLaneBlock];
@@ -209,8 +208,7 @@ void Fp8<Tag>::pairs(const LaneScale& scale, const BlockKind* kinds, int64_t lan
     Floats sum{};
     by_kind(kind, map, lanes, s + at, [&](int64_t key, const Terms& first, const Terms& second) {
       store(p + key / 2 * lanes + at, pair_of(first.high, second.high));
-      if (low != nullptr)
-        store(low + key / 2 * lanes + at, pair_of(first.low, second.low));
+      if (low != nullptr) store(low + key / 2 * lanes + at, pair_of(first.low, second.low));
       sum += (first.high + first.low) + (second.high + second.low);
     });
     finish_sum(at, state, sum);

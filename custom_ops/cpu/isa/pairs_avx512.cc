@@ -13,17 +13,15 @@ constexpr int kRows = 4;
 
 inline __m512bh as_pairs(__m512i words) { return (__m512bh)words; }
 
-// sums[r][lane] = start(r, lane) + sum over `inner` words of left[r] times right.
-template <int V, typename Start>
+// sums[r][lane] = sums[r][lane] * keep[lane] + sum over `inner` words of left[r] times right; without `keep`
+// what was there counts as 0.
+template <int V>
 inline void block(const uint16_t* left, int64_t left_stride, const uint32_t* right, int64_t inner,
-                  int64_t lanes, float* sums, Start start) {
-  __m512 sum[kRows][V];
-  for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < V; ++v) sum[r][v] = start(r, v * kLaneBlock);
+                  int64_t lanes, const float* keep, float* sums) {
+  __m512 sum[kRows][V] = {};
   for (int64_t i = 0; i < inner; ++i) {
     __m512bh lane[V];
-    for (int v = 0; v < V; ++v)
-      lane[v] = as_pairs(_mm512_loadu_si512(right + i * lanes + v * kLaneBlock));
+    for (int v = 0; v < V; ++v) lane[v] = as_pairs(_mm512_loadu_si512(right + i * lanes + v * kLaneBlock));
     for (int r = 0; r < kRows; ++r) {
       int32_t word;
       std::memcpy(&word, left + r * left_stride + 2 * i, sizeof word);
@@ -32,7 +30,12 @@ inline void block(const uint16_t* left, int64_t left_stride, const uint32_t* rig
     }
   }
   for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < V; ++v) _mm512_storeu_ps(sums + r * lanes + v * kLaneBlock, sum[r][v]);
+    for (int v = 0; v < V; ++v) {
+      float* to = sums + r * lanes + v * kLaneBlock;
+      if (keep != nullptr)
+        sum[r][v] = _mm512_fmadd_ps(_mm512_loadu_ps(to), _mm512_loadu_ps(keep + v * kLaneBlock), sum[r][v]);
+      _mm512_storeu_ps(to, sum[r][v]);
+    }
 }
 
 // Calls body(V, first lane) with V vectors of lanes at a time.
@@ -49,8 +52,8 @@ void Pairs<Tag>::scores(const uint16_t* k, int64_t k_stride, const uint32_t* q, 
                         float* s) {
   for (int64_t key = 0; key < kTileKeys; key += kRows)
     over_lanes(lanes, [&](auto vectors, int64_t lane) {
-      block<vectors()>(k + key * k_stride, k_stride, q + lane, dim / 2, lanes, s + key * lanes + lane,
-                       [](int, int) { return _mm512_setzero_ps(); });
+      block<vectors()>(k + key * k_stride, k_stride, q + lane, dim / 2, lanes, nullptr,
+                       s + key * lanes + lane);
     });
 }
 
@@ -59,12 +62,8 @@ void Pairs<Tag>::accumulate(const uint16_t* v, const uint32_t* p, int64_t column
                             const float* keep, float* o) {
   for (int64_t column = 0; column < columns; column += kRows)
     over_lanes(lanes, [&](auto vectors, int64_t lane) {
-      float* out = o + column * lanes + lane;
-      block<vectors()>(v + column * kTileKeys, kTileKeys, p + lane, kTileKeys / 2, lanes, out,
-                       [&](int r, int at) {
-                         return _mm512_mul_ps(_mm512_loadu_ps(out + r * lanes + at),
-                                              _mm512_loadu_ps(keep + lane + at));
-                       });
+      block<vectors()>(v + column * kTileKeys, kTileKeys, p + lane, kTileKeys / 2, lanes, keep + lane,
+                       o + column * lanes + lane);
     });
 }
 

@@ -26,8 +26,8 @@ using Count = std::integral_constant<int, N>;
 inline Vector at(const float* from) { return *reinterpret_cast<const Unaligned*>(from); }
 inline void put(float* to, const Vector& v) { *reinterpret_cast<Unaligned*>(to) = v; }
 
-// sums[r][lane] = sums[r][lane] * keep[lane] + sum over i of left[r * row_step + i * inner_step] * right[i][lane];
-// without `keep` what was there counts as 0.
+// sums[r][lane] = sums[r][lane] * keep[lane] + sum over i of left[r * row_step + i * inner_step] *
+// right[i][lane]; without `keep` what was there counts as 0.
 template <int R, int V>
 __attribute__((always_inline)) inline void block(const float* left, int64_t row_step, int64_t inner_step,
                                                  const float* right, int64_t inner, int64_t lanes,
@@ -56,7 +56,8 @@ inline void column(const float* left, int64_t row_step, int64_t inner_step, int6
                    int64_t inner, int64_t lanes, const float* keep, float* sums) {
   int64_t row = 0;
   const auto next = [&](auto count) {
-    block<count(), V>(left + row * row_step, row_step, inner_step, right, inner, lanes, keep, sums + row * lanes);
+    block<count(), V>(left + row * row_step, row_step, inner_step, right, inner, lanes, keep,
+                      sums + row * lanes);
     row += count();
   };
   while (row + R <= rows) next(Count<R>());

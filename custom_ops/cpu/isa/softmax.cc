@@ -8,8 +8,8 @@
 namespace zyfa::cpu::isa {
 namespace {
 
-// Maxima of the tile, then anchors and keep. Returns the anchors that scores are compared with: finite where a
-// lane has seen nothing yet.
+// Maxima of the tile, then anchors and keep. Returns the anchors that scores are compared with: finite where
+// a lane has seen nothing yet.
 template <int B>
 inline void move_anchors(const float* factor, int64_t lanes, LaneState& state, const float* s,
                          Floats (&against)[B]) {

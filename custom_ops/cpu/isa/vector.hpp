@@ -1,5 +1,5 @@
-// Sixteen lanes of FP32 or integers, in whatever registers the instruction set of the file has. Everything has
-// internal linkage: code of a newer set must not stand in for that of an older one.
+// Sixteen lanes of FP32 or integers, in whatever registers the instruction set of the file has. Everything
+// has internal linkage: code of a newer set must not stand in for that of an older one.
 #pragma once
 
 #if defined(__AVX2__)
