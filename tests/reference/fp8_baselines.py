@@ -19,9 +19,7 @@ UNBIASED_ONE = np.float32(120 - 0.45665)
 LOG2E = np.float32(1.44269504)
 
 # (scores, factor of every head, values, number of keys) -> rows of the output before the scale of V
-OneGroup = Callable[
-    [NDArray[np.float32], NDArray[np.float32], NDArray[np.float64], int], NDArray[np.float64]
-]
+OneGroup = Callable[[NDArray[np.float32], NDArray[np.float32], NDArray[np.float64], int], NDArray[np.float64]]
 
 
 def lean_everywhere(problem: Problem, groups: Iterable[int] | None = None) -> Fp8Attention:

@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from kernels.asm.accuracy_families import FAMILIES, make_family
+from kernels.asm.fp8_problems import Problem, cpu_answer
 from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 from reference import fp8_baselines, fp8_problem
 from zyfa_ort.kernels.asm.fp8_config import Fp8Config
 
 from kernels.asm import fp8_launch
-from kernels.asm.accuracy_families import FAMILIES, make_family
-from kernels.asm.fp8_problems import Problem, cpu_answer
 from kernels.hip import prefill_launch
 
 Float64 = NDArray[np.float64]
@@ -107,7 +107,9 @@ def dropped(problem: Problem, dims: int) -> Problem:
 
 
 def main(heads: int = 4) -> None:
-    print(f"relative error against float64 of the same codes, {heads} heads of 128, emulated MI355X and this CPU")
+    print(
+        f"relative error against float64 of the same codes, {heads} heads of 128, emulated MI355X and this CPU"
+    )
     print("| family | " + " | ".join(WITNESSES) + " |\n|---" * 1 + "|---" * len(WITNESSES) + "|")
     for name in FAMILIES:
         row = errors(make_family(name, heads), WITNESSES)

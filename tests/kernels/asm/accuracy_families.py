@@ -10,11 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from kernels.asm.fp8_problems import Problem
 from ml_dtypes import float8_e4m3fn
 from numpy.typing import NDArray
 from reference.fp8_quantise import quantise
-
-from kernels.asm.fp8_problems import Problem
 
 HEAD_DIM = 128
 QUARTER = HEAD_DIM // 4

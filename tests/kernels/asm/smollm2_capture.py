@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from kernels.asm.fp8_problems import Problem
 from ml_dtypes import float8_e4m3fn
 from numpy.typing import NDArray
 from reference.fp8_quantise import quantise
-
-from kernels.asm.fp8_problems import Problem
 
 KEPT = Path(__file__).with_name("smollm2_heads.npz")
 TEXT = Path(__file__).parents[3] / "LICENSE"
