@@ -1,7 +1,7 @@
 """The inputs on which the FP8 kernels' accuracy is stated, (1, heads, length, 128) in float32.
 
 Of some families several definitions exist under one name. Here each is set so that the model of AITER v3 has the error
-that was published with the figures we hold ourselves to (`FAMILIES`, within 15 %).
+it had when the scheme was chosen, by models, before there were kernels (`FAMILIES`, within 15 %).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _rising(rng: np.random.Generator, q: Tensor, k: Tensor, v: Tensor) -> tuple[
 
 @dataclass(frozen=True)
 class Family:
-    """Inputs, and the figures that were published for them.
+    """Inputs, and the figures that the models had on them.
 
     `aiter` is the relative error of the AITER v3 model, `hilo` and `none` the errors of the scheme with two-term and with
     lean edge tiles over it: the larger one where two tables give two (rows were sampled, which moves a figure by 10 %).
