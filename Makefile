@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # What the installed package is compiled from, and what of it clang-format looks after.
 FORMATTED := $(shell find custom_ops kernels -name '*.cc' -o -name '*.hpp' -o -name '*.h' -o -name '*.hip')
 SOURCES := $(FORMATTED) $(shell find custom_ops kernels -name '*.map') \
-  $(shell find kernels -name '*.def' -o -name CMakeLists.txt) $(wildcard kernels/asm/*.py) CMakeLists.txt pyproject.toml
+  $(shell find kernels -name '*.def' -o -name CMakeLists.txt) $(wildcard kernels/asm/*.py kernels/asm/probe/*.py) CMakeLists.txt pyproject.toml
 
 export PYTHONUTF8 := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
