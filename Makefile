@@ -7,8 +7,9 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 # What the installed package is compiled from, and what of it clang-format looks after.
-FORMATTED := $(shell find custom_ops kernels tests -name '*.cc' -o -name '*.hpp' -o -name '*.h' -o -name '*.hip')
-SOURCES := $(FORMATTED) $(shell find custom_ops kernels -name '*.map') \
+CXX_FILES := -name '*.cc' -o -name '*.hpp' -o -name '*.h' -o -name '*.hip'
+FORMATTED := $(shell find custom_ops kernels tests $(CXX_FILES))
+SOURCES := $(shell find custom_ops kernels $(CXX_FILES) -o -name '*.map') \
   $(shell find kernels -name '*.def' -o -name CMakeLists.txt) $(wildcard kernels/asm/*.py) CMakeLists.txt pyproject.toml
 
 export PYTHONUTF8 := 1
