@@ -1,6 +1,6 @@
-// One tag per instruction set. The templates are defined in products.cc and rows.cc and instantiated there
-// for the tag of the set that the file is compiled for (ZYFA_ISA), so that no code of a newer set leaks into
-// an older one.
+// One tag per instruction set. The templates are defined in elements.cc, products.cc and rows.cc and
+// instantiated there for the tag of the set that the file is compiled for (ZYFA_ISA), so that no code of a
+// newer set leaks into an older one.
 #pragma once
 
 #include <cstdint>
