@@ -48,12 +48,15 @@ inline Ints less(Words a, Words b) { return (Ints)a < (Ints)b; }
 inline Words smaller(Words a, Words b) { return select(less(a, b), a, b); }
 inline Words larger(Words a, Words b) { return select(less(b, a), a, b); }
 
-// Words from kLanes unsigned 16-bit elements, and the low 16 or 8 bits of each word to memory. Written out,
-// as GCC 12 takes conversions of vectors apart below AVX-512.
+// Words from kLanes unsigned 16- or 8-bit elements, and the low 16 or 8 bits of each word to memory. Written
+// out, as GCC 12 takes conversions of vectors apart below AVX-512.
 #if defined(__AVX512F__)
 
 inline Words load_halves(const void* from) {
   return (Words)_mm512_maskz_cvtepu16_epi32(0xffff, load<__m256i>(from));
+}
+inline Words load_bytes(const void* from) {
+  return (Words)_mm512_maskz_cvtepu8_epi32(0xffff, load<__m128i>(from));
 }
 inline void store_halves(void* to, Words x) { store(to, _mm512_maskz_cvtepi32_epi16(0xffff, (__m512i)x)); }
 inline void store_bytes(void* to, Words x) { store(to, _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)x)); }
@@ -61,6 +64,9 @@ inline void store_bytes(void* to, Words x) { store(to, _mm512_maskz_cvtepi32_epi
 #elif defined(__AVX2__)
 
 inline Words load_halves(const void* from) { return (Words)_mm256_cvtepu16_epi32(load<__m128i>(from)); }
+inline Words load_bytes(const void* from) {
+  return (Words)_mm256_cvtepu8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from)));
+}
 inline __m128i packed_halves(Words x) {
   const __m256i words = (__m256i)(x & 0xffffu);
   return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
@@ -75,6 +81,10 @@ inline void store_bytes(void* to, Words x) {
 
 inline Words load_halves(const void* from) {
   return (Words)_mm_unpacklo_epi16(_mm_loadl_epi64(static_cast<const __m128i*>(from)), _mm_setzero_si128());
+}
+inline Words load_bytes(const void* from) {
+  const __m128i bytes = _mm_cvtsi32_si128(load<int>(from)), zero = _mm_setzero_si128();
+  return (Words)_mm_unpacklo_epi16(_mm_unpacklo_epi8(bytes, zero), zero);
 }
 inline __m128i packed_halves(Words x) {
   // SSE2 packs with signed saturation only: the low half as a signed number stays what it is.
@@ -96,13 +106,16 @@ inline void store_low_bits(void* to, Words x) {
   for (int lane = 0; lane < kLanes; ++lane) low[lane] = static_cast<Stored>(x[lane]);
   std::memcpy(to, low, sizeof low);
 }
-inline Words load_halves(const void* from) {
-  uint16_t halves[kLanes];
-  std::memcpy(halves, from, sizeof halves);
+template <typename Stored>
+inline Words load_wider(const void* from) {
+  Stored narrow[kLanes];
+  std::memcpy(narrow, from, sizeof narrow);
   Words x;
-  for (int lane = 0; lane < kLanes; ++lane) x[lane] = halves[lane];
+  for (int lane = 0; lane < kLanes; ++lane) x[lane] = narrow[lane];
   return x;
 }
+inline Words load_halves(const void* from) { return load_wider<uint16_t>(from); }
+inline Words load_bytes(const void* from) { return load_wider<uint8_t>(from); }
 inline void store_halves(void* to, Words x) { store_low_bits<uint16_t>(to, x); }
 inline void store_bytes(void* to, Words x) { store_low_bits<uint8_t>(to, x); }
 
@@ -168,6 +181,19 @@ struct Float16 {
     store_halves(to, (bits >> 16 & 0x8000u) | value);
   }
 #endif
+};
+
+struct Float8 {
+  static constexpr int64_t kBytes = 1;
+  static Floats widen(const void* from) {
+    const Words code = load_bytes(from), magnitude = code & 0x7fu;
+    // 2^-6 and the subnormal's bits behind it, minus 2^-6.
+    const Words subnormal = (Words)((Floats)((magnitude << 20) + (121u << 23)) - 0x1p-6f);
+    const Words normal = (magnitude << 20) + (120u << 23);
+    const Words number = select(less(magnitude, Words{} + 8u), subnormal, normal);
+    const Words value = select(less(magnitude, Words{} + 0x7fu), number, Words{} + 0x7fc00000u);
+    return (Floats)((code & 0x80u) << 24 | value);
+  }
 };
 
 // to_fp8 of float_formats.hpp. A power of two whose last bit is worth the code's last bit is added, which
