@@ -59,6 +59,8 @@ def zyfa(problem: Problem, threads: int) -> Prepared:
 def group_query(problem: Problem, threads: int) -> Prepared:
     """com.microsoft GroupQueryAttention; decoding writes its row into the cache in place, as its users do."""
     s = problem.shape
+    if s.qk_dim != s.v_dim:
+        raise Unavailable("takes one head dim for keys and values")
     query, key, value = (_packed(x) for x in problem.tensors)
     inputs = {"query": query, "key": key, "value": value}
     names = ["query", "key", "value", "", "", "seqlens_k", "total"]

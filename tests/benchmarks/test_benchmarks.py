@@ -79,6 +79,13 @@ def test_a_contender_that_is_wrong_or_slow_or_refuses_is_left_out_with_the_reaso
     assert result.missing[peer.name].startswith(reason)
 
 
+def test_grouped_query_attention_takes_one_head_dim():
+    names = {"ORT GroupQueryAttention", "zyfa fp32"}
+    peers = [c for c in CONTENDERS if c.name in names]
+    result = measure(replace(TINY, v_dim=32), peers, CPUS, rounds=1, limit=60)
+    assert result.missing == {"ORT GroupQueryAttention": "takes one head dim for keys and values"}
+
+
 def test_an_output_of_another_shape_is_wrong():
     peer = CONTENDERS[0]
     assert peer.wrong(Problem(TINY, "fp32"), np.zeros((1, 2, 3, 4))) == ["output shape (1, 2, 3, 4)"]
@@ -194,7 +201,7 @@ def test_the_page_has_every_part_and_the_machine_is_named(tmp_path):
     page.write_bytes((cpu.Path(__file__).parents[2] / "docs/performance.md").read_bytes())
     report.write_parts(page, dict.fromkeys(["attention", *cpu.EXTRAS], "measured"))
     assert page.read_text(encoding="utf-8").count("\nmeasured\n") == 1 + len(cpu.EXTRAS)
-    assert "onnxruntime 1." in report.machine(2) and ", 2 threads, " in report.machine(2)
+    assert "onnxruntime 1." in report.machine(2) and ", 2 thread(s), " in report.machine(2)
 
 
 def test_scaling_names_every_length(monkeypatch):
