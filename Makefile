@@ -10,7 +10,8 @@ BIN := $(VENV)/bin
 CXX_FILES := -name '*.cc' -o -name '*.hpp' -o -name '*.h' -o -name '*.hip'
 FORMATTED := $(shell find custom_ops kernels tests $(CXX_FILES))
 SOURCES := $(shell find custom_ops kernels $(CXX_FILES) -o -name '*.map') \
-  $(shell find kernels -name '*.def' -o -name CMakeLists.txt) $(wildcard kernels/asm/*.py) CMakeLists.txt pyproject.toml
+  $(shell find custom_ops kernels -name '*.def' -o -name CMakeLists.txt -o -name '*.cmake') \
+  $(wildcard kernels/asm/*.py kernels/asm/probe/*.py kernels/select/*.py) CMakeLists.txt pyproject.toml
 
 export PYTHONUTF8 := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

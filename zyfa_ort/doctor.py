@@ -14,15 +14,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zyfa_ort import env
-from zyfa_ort.errors import LibraryError
+from zyfa_ort import env, hip
+from zyfa_ort.errors import LibraryError, ProbeError
 from zyfa_ort.library import library_path, register
 
 State = Literal["ok", "note", "problem"]
 
 # Distributions that provide the module onnxruntime; only one can be installed at a time.
 _RUNTIMES = ("onnxruntime", "onnxruntime-rocm", "onnxruntime-migraphx", "onnxruntime-gpu")
-_HIP_LIBRARIES = ("libamdhip64.so.7", "libamdhip64.so.6")
 _KFD_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
 # The MIGraphX provider of the 1.27.1 wheel takes nothing from a graph with more unknown nodes than this.
 _MIGRAPHX_UNKNOWN_NODES = 10
@@ -128,7 +127,7 @@ def _smoke_test() -> Iterator[Finding]:
 
 def _gpu() -> Iterator[Finding]:
     architectures = _gpu_architectures()
-    hip = next((name for name in _HIP_LIBRARIES if _loads(name)), None)
+    library = next((name for name in hip.candidates() if _loads(name)), None)
     if not architectures:
         yield Finding(
             "AMD GPU", "note", "none on this machine", "models run on the CPU kernel, with the same numerics"
@@ -136,7 +135,9 @@ def _gpu() -> Iterator[Finding]:
     else:
         yield Finding("AMD GPU", "ok", ", ".join(architectures))
     yield Finding(
-        "ROCm (HIP)", "ok" if hip else "note", hip or f"none of {', '.join(_HIP_LIBRARIES)} can be loaded"
+        "ROCm (HIP)",
+        "ok" if library else "note",
+        library or f"none of {', '.join(hip.candidates())} can be loaded",
     )
     from zyfa_ort.kernels import code_objects
 
@@ -147,6 +148,27 @@ def _gpu() -> Iterator[Finding]:
         f"{count} gfx950 code objects" if count else "this build has none",
         "not reached from ONNX Runtime yet: models run on the CPU kernel, code objects on the emulated device",
     )
+
+
+def _probes() -> Iterator[Finding]:
+    """What a device was found to do; only where there is one, or where somebody asked one."""
+    from zyfa_ort import probe
+
+    subject = "device probes"
+    try:
+        known = probe.known_answers(emulated=False)
+    except ProbeError as error:
+        yield Finding(subject, "problem", str(error))
+        return
+    if known is not None:
+        wrong = (
+            f"no valid kernel for {', '.join(known.missing)}"
+            if known.missing
+            else "valid kernels for everything"
+        )
+        yield Finding(subject, "problem" if known.missing else "ok", f"{known.title}: {wrong}")
+    elif probe.ARCHITECTURE in _gpu_architectures():
+        yield Finding(subject, "note", "this GPU was never asked", "zyfa-ort doctor --probe")
 
 
 def _emulator() -> Iterator[Finding]:
@@ -186,6 +208,7 @@ _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     _runtime,
     _library,
     _gpu,
+    _probes,
     _emulator,
     _environment,
 )

@@ -23,8 +23,26 @@ CPU_ISA = Variable(
     "ZYFA_CPU_ISA", "instruction set of the CPU kernel: baseline, avx2 or avx512, instead of the best one"
 )
 ORT_INCLUDE_DIR = Variable("ZYFA_ORT_INCLUDE_DIR", "build time: folder that holds onnxruntime_c_api.h")
+HIP_LIBRARY = Variable(
+    "ZYFA_HIP_LIBRARY", "path of the HIP library, instead of ROCm's; the emulated device is one, too"
+)
+PROBE_FILE = Variable(
+    "ZYFA_PROBE_FILE", "where the answers of 'zyfa-ort doctor --probe' are kept, instead of the cache folder"
+)
+EMULATED_BYTE_ROUNDING = Variable(
+    "ZYFA_EMULATED_BYTE_ROUNDING",
+    "how v_cvt_pk_u8_f32 of the emulated HIP device rounds: nearest_even or truncate",
+)
 EMULATED_FAULT = Variable(
     "ZYFA_EMULATED_FAULT", "calls of the emulated HIP device that fail on purpose, such as malloc:3"
 )
 
-VARIABLES = (LIBRARY, CPU_ISA, EMULATED_FAULT, ORT_INCLUDE_DIR)
+VARIABLES = (
+    LIBRARY,
+    CPU_ISA,
+    HIP_LIBRARY,
+    PROBE_FILE,
+    EMULATED_FAULT,
+    EMULATED_BYTE_ROUNDING,
+    ORT_INCLUDE_DIR,
+)

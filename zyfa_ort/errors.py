@@ -15,5 +15,13 @@ class DeviceError(ZyfaError):
     """The device that was asked for is not there."""
 
 
+class HipError(DeviceError):
+    """A call of the device's runtime failed."""
+
+
+class ProbeError(ZyfaError):
+    """Stored answers of a device are damaged, incomplete or another device's."""
+
+
 class InputError(ZyfaError):
     """Inputs for a model or function have the wrong type, shape or values."""

@@ -9,6 +9,10 @@ from zyfa_ort.kernels.asm.emit import KernelArgument
 LOG2E = 1.44269504
 LN2 = 0.69314718
 ANCHOR_CODE = 126.0  # e4m3 code of 448: the row maximum of an interior tile lands here
+# By what v_cvt_pk_u8_f32 of the device does: what is added to a code before it is converted, and the largest float that
+# still becomes a code of at most 126 (127 would be NaN).
+CODE_SHIFT = {"nearest": 0.0, "truncate": 0.5}
+MOST_IN_RANGE = {"nearest": ANCHOR_CODE + 0.5, "truncate": 126.99999237060547}
 UNIT = 8.80708  # log2 of what a probability of one is worth in an edge tile: 8 + (6 + 0.45665) / 8
 TAU = 1.0  # log2 units a tile may exceed the anchor before the row is re-anchored
 BLOCK_RANGE = 60.0  # clamp of the block exponent
@@ -57,11 +61,13 @@ TRACE_ARGUMENTS = [KernelArgument("trace", 8, pointer=True)] + [
 
 @dataclass(frozen=True)
 class Fp8Config:
-    """Head dim of query and key (128, or 192 for the MLA shape), kind of edge tiles, output type; `trace` for tests only."""
+    """Head dim of query and key (128, or 192 for the MLA shape), kind of edge tiles, output type, what v_cvt_pk_u8_f32 of
+    the device does; `trace` for tests only."""
 
     head_dim: int = 128
     edges: str = "hilo"  # "none": Lean P in every tile
     output: str = "bf16"  # "f16", "f32"
+    conversion: str = "nearest"  # "truncate"
     trace: bool = False  # stores the bytes of P, anchors and exponents of every tile
 
     def __post_init__(self) -> None:
@@ -69,6 +75,7 @@ class Fp8Config:
             ("head_dim", (128, 192)),
             ("edges", ("hilo", "none")),
             ("output", ("bf16", "f16", "f32")),
+            ("conversion", tuple(CODE_SHIFT)),
         ):
             if getattr(self, field) not in allowed:
                 raise ValueError(f"Fp8Config: {field} must be one of {allowed}, got {getattr(self, field)!r}")
@@ -76,7 +83,10 @@ class Fp8Config:
     @property
     def name(self) -> str:
         shape = "d128" if self.head_dim == 128 else "d192_v128"
-        return f"fp8_prefill_{shape}_{self.edges}_{self.output}" + ("_trace" if self.trace else "")
+        conversion = "" if self.conversion == "nearest" else f"_{self.conversion}"
+        return f"fp8_prefill_{shape}_{self.edges}_{self.output}{conversion}" + (
+            "_trace" if self.trace else ""
+        )
 
     @property
     def k_steps(self) -> int:
@@ -113,7 +123,8 @@ def arguments(config: Fp8Config) -> list[KernelArgument]:
 def shipped() -> list[Fp8Config]:
     """The configurations that are built with the package."""
     return [
-        Fp8Config(head_dim, edges, output)
+        Fp8Config(head_dim, edges, output, conversion)
+        for conversion in CODE_SHIFT
         for head_dim in (128, 192)
         for edges in ("hilo", "none")
         for output in ("bf16", "f16", "f32")

@@ -10,7 +10,9 @@ from zyfa_ort.kernels.asm import fp8_trace
 from zyfa_ort.kernels.asm.fp8_config import (
     ANCHOR_CODE,
     BLOCK_RANGE,
+    CODE_SHIFT,
     HIDDEN_KEYS,
+    MOST_IN_RANGE,
     ONE_TERM,
     TAU,
     TWO_TERMS,
@@ -52,7 +54,7 @@ def write(p: Program, r: Roles, config: Fp8Config) -> None:
     p.s_cmp_lg_u32(r.special, 0)
     p.s_cbranch_scc1("special")
     _row_statistics(p, r, "")
-    _lean(p, r, "")
+    _lean(p, r, config, "")
     p.at("vector", "end")
     p.label("probabilities_ready")
     p.aside(lambda: _special(p, r, config))
@@ -71,7 +73,7 @@ def _special(p: Program, r: Roles, config: Fp8Config) -> None:
     if r.low is not None:
         p.s_cmp_lg_u32(r.edge, 0)
         p.s_cbranch_scc1("edge")
-    _lean(p, r, "_special")
+    _lean(p, r, config, "_special")
     if r.low is not None:
         p.s_branch("packed")
         p.label("edge")
@@ -175,16 +177,16 @@ def _block_scale(p: Program, r: Roles) -> None:
     p.v_add_u32(r.block_scale, 127, d)
 
 
-def _lean(p: Program, r: Roles, suffix: str) -> None:
+def _lean(p: Program, r: Roles, config: Fp8Config, suffix: str) -> None:
     """One multiply-add and one conversion per probability: the byte is the e4m3 value."""
     place = p.place[0]
     p.at(place, "codes")
     top = r.temporary[0]
     p.v_mul_f32(r.offset, 8.0, r.offset)
-    p.v_sub_f32(r.offset, ANCHOR_CODE, r.offset)
+    p.v_sub_f32(r.offset, ANCHOR_CODE + CODE_SHIFT[config.conversion], r.offset)
     p.v_fma_f32(top, r.row_top, r.factor8, r.offset)
     # Beyond 2^19 log2 units roundings of 8e reach half a code: 127 would be NaN.
-    p.v_cmp_lt_f32(VCC, ANCHOR_CODE + 0.5, top)
+    p.v_cmp_lt_f32(VCC, MOST_IN_RANGE[config.conversion], top)
     for score in all_scores(r):
         p.v_fma_f32(score, score, r.factor8, r.offset)
     p.s_cbranch_vccnz(f"beyond{suffix}")

@@ -6,6 +6,7 @@
 
 #include "abi.hpp"
 #include "device.hpp"
+#include "doubts.hpp"
 #include "errors.hpp"
 #include "faults.hpp"
 #include "report.hpp"
@@ -39,6 +40,7 @@ hipError_t enter(const char* name, Body&& body) noexcept {
   try {
     try {
       expect(faults().mistake().empty(), faults().mistake());
+      expect(doubts().mistake.empty(), doubts().mistake);
       reach(FaultPoint::lost);
       const hipError_t code = body();
       if (code != hipSuccess && code != hipErrorNotReady) last_error = code;

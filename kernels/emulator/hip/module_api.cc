@@ -278,6 +278,7 @@ ZYFA_HIP_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned 
     std::copy_n(grid, 3, request.grid);
     std::copy_n(block, 3, request.block);
     request.dynamic_lds = dynamic_lds;
+    request.options.byte_rounding = doubts().byte_rounding;
     request.options.threads = std::max(1u, std::thread::hardware_concurrency());
     check_sizes(kernel, request);
     if (extra != nullptr)

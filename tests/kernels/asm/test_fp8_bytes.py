@@ -21,12 +21,16 @@ REGISTER = np.arange(32)
 KEY = 32 * (REGISTER // 16) + 8 * (REGISTER // 4 % 4) + REGISTER % 4
 
 
-def kernel_trace(problem: Problem, config: Fp8Config) -> tuple[Array, Array, Array, Array, Array]:
+def kernel_trace(
+    problem: Problem, config: Fp8Config, options: dict[str, Any] | None = None
+) -> tuple[Array, Array, Array, Array, Array]:
     """terms (B, H, Sq, tiles), m, d, and hi, lo (B, H, Sq, tiles * 64); terms 0 where the wave did not look."""
     batch, heads, rows = problem.query.shape[:3]
     groups, tiles = -(-rows // GROUP_ROWS), -(-problem.key.shape[2] // TILE_KEYS)
     records = np.zeros((batch, heads, groups, tiles, WAVE_LANES, TRACE_WORDS), np.uint32)
-    _, _, result = fp8_launch.run(config, *problem.tensors(), trace=records, **problem.launch_options())
+    _, _, result = fp8_launch.run(
+        config, *problem.tensors(), options=options, trace=records, **problem.launch_options()
+    )
     assert result is not None and not result.findings, result.table()
     # (…, tile, half, row of the group, word) -> (…, group, row, tile, …)
     lanes = records.reshape(batch, heads, groups, tiles, 2, GROUP_ROWS, TRACE_WORDS)
@@ -45,13 +49,13 @@ def kernel_trace(problem: Problem, config: Fp8Config) -> tuple[Array, Array, Arr
     return terms, anchor, exponent, hi, lo
 
 
-def compare(problem: Problem, config: Fp8Config, share: float = 0.0) -> Trace:
+def compare(problem: Problem, config: Fp8Config, share: float = 0.0, **launch: Any) -> Trace:
     """Bit for bit, but for `share` of the bytes: those whose score is rounded once more between two k-steps."""
     options = {k: v for k, v in problem.options.items() if k != "layout"}
     inputs = problem.op_inputs()
     model = fp8_attention(**inputs, **options, fp8_edges=config.edges, trace=True).trace
     assert model is not None
-    terms, anchor, exponent, hi, lo = kernel_trace(problem, config)
+    terms, anchor, exponent, hi, lo = kernel_trace(problem, config, launch)
     seen = model.visited
     np.testing.assert_array_equal(terms[seen], np.where(model.is_edge[seen] & (config.edges == "hilo"), 2, 1))
     where = np.repeat(seen, TILE_KEYS, axis=3)[..., : hi.shape[3]]

@@ -90,7 +90,7 @@ def test_scalar_work_is_cut_where_nothing_is_carried() -> None:
 
 
 def test_config_names_and_refusals() -> None:
-    assert len({config.name for config in shipped()}) == 12
+    assert len({config.name for config in shipped()}) == 24
     with pytest.raises(ValueError, match=r"head_dim must be one of \(128, 192\), got 64"):
         Fp8Config(head_dim=64)
     with pytest.raises(ValueError, match="config 'nothing': expected one of fp8_prefill_d128_hilo_bf16"):

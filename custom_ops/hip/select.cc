@@ -1,0 +1,165 @@
+// The steps of a problem: past and new put together, inputs quantised, attention, and for decode the sum of
+// the parts.
+#include "select.hpp"
+
+#include <algorithm>
+
+#include "kernel_for.hpp"
+#include "steps.hpp"
+
+namespace zyfa::hip {
+namespace {
+
+// By shape alone: the number is part of the result's bits.
+int64_t decode_splits(int64_t visible, int64_t tiles, int64_t batch_heads) {
+  return std::max<int64_t>(
+      1, std::min(kDecodeWorkgroups / (tiles * batch_heads), ceil_div(visible, kDecodeSplitKeys)));
+}
+
+class Plan {
+ public:
+  Plan(const AttentionProblem& problem, const GpuRequest& request) : p(problem), r(request) {}
+
+  Choice choice() {
+    check_attributes(p, r);
+    if (p.batch * p.q_heads * p.q_len == 0 || (p.v_dim == 0 && !r.lse)) {
+      steps.made.why = kReasonNothing;
+      check_sizes(p, false);
+      key_and_value();
+      return std::move(steps.made);
+    }
+    const KernelRow& row = kernel_for(p, r);
+    const bool quantise = row.reads == DType::float8e4m3fn && p.dtype != DType::float8e4m3fn;
+    check_sizes(p, quantise);
+    Tensors tensors = inputs();
+    if (quantise) tensors = quantised(tensors);
+    check_strides("query", tensors.query.strides, row.most_query_row_bytes);
+    check_strides("key", tensors.key.strides, row.most_row_bytes);
+    check_strides("value", tensors.value.strides, row.most_row_bytes);
+    check_strides("output", tensors.output.strides, row.most_query_row_bytes);
+    if (is_decode(p, r))
+      decode(row, tensors);
+    else
+      prefill(row, tensors);
+    if (quantise) steps.made.why += kReasonQuantise;
+    if (quantise && p.rotation == Rotation::hadamard) steps.made.why += kReasonRotate;
+    if (p.past_len != 0) steps.made.why += kReasonConcatenate;
+    return std::move(steps.made);
+  }
+
+ private:
+  // ---- tensors
+
+  Tensors inputs() {
+    const auto [key, value] = key_and_value();
+    const auto scale = [&](Buffer buffer, ScaleStrides strides) {
+      return Scale{p.dtype == DType::float8e4m3fn ? std::optional(At{buffer}) : std::nullopt, strides};
+    };
+    return {{{Buffer::query}, bytes(p.query, p.dtype), p.dtype},
+            key,
+            value,
+            {{Buffer::output}, bytes(p.output, p.out_dtype), p.out_dtype},
+            scale(Buffer::q_scale, p.q_scale),
+            scale(Buffer::k_scale, p.k_scale),
+            scale(Buffer::v_scale, p.v_scale)};
+  }
+
+  // The whole of past and new where one tensor has it: the input, present_*, or a part of the workspace.
+  std::pair<Tensor, Tensor> key_and_value() {
+    const Tensor key = whole({{Buffer::key}, bytes(p.key, p.dtype), p.dtype}, Buffer::past_key,
+                             Buffer::present_key, p.qk_dim, r.present_key);
+    return {key, whole({{Buffer::value}, bytes(p.value, p.dtype), p.dtype}, Buffer::past_value,
+                       Buffer::present_value, p.v_dim, r.present_value)};
+  }
+
+  Tensor whole(const Tensor& fresh, Buffer past_buffer, Buffer present_buffer, int64_t dim, bool present) {
+    if (p.past_len == 0 && !present) return fresh;
+    const int64_t row = dim * static_cast<int64_t>(size_of(p.dtype));
+    const int64_t head = p.kv_len() * row, past_head = p.past_len * row;
+    const At place = present ? At{present_buffer} : steps.take(p.batch * p.kv_heads * head);
+    const Tensor all{place, {p.kv_heads * head, head, row}, p.dtype};
+    const Tensor past{{past_buffer}, {p.kv_heads * past_head, past_head, row}, p.dtype};
+    copy(past, place, p.past_len, row, all.strides);
+    copy(fresh, {place.buffer, place.offset + past_head}, p.new_len, row, all.strides);
+    return p.past_len != 0 ? all : fresh;
+  }
+
+  void copy(const Tensor& part, At target, int64_t rows, int64_t row_bytes, const ByteStrides& strides) {
+    if (p.batch * p.kv_heads * rows * row_bytes == 0) return;
+    steps.made.steps.push_back(
+        Copy{part.at, target, {p.batch, p.kv_heads, rows}, row_bytes, part.strides, strides});
+  }
+
+  // ---- quantisation
+
+  Tensors quantised(const Tensors& t) {
+    const KeyRange keys = p.visible_keys_of_any_row();
+    const bool masked = r.key_mask != KeyMask::none, rotated = p.rotation == Rotation::hadamard;
+    Tensors coded = t;
+    quantise("query", t.query, p.q_heads, p.q_len, p.qk_dim, {0, p.q_len}, false, rotated, coded.query,
+             coded.q_scale);
+    quantise("key", t.key, p.kv_heads, p.kv_len(), p.qk_dim, keys, masked, rotated, coded.key, coded.k_scale);
+    quantise("value", t.value, p.kv_heads, p.kv_len(), p.v_dim, keys, masked, false, coded.value,
+             coded.v_scale);
+    return coded;
+  }
+
+  void quantise(const char* name, const Tensor& x, int64_t heads, int64_t rows, int64_t dim, KeyRange counted,
+                bool masked, bool rotated, Tensor& codes, Scale& scale) {
+    check_strides(name, x.strides, kAnyRow);
+    codes = {
+        steps.take(p.batch * heads * rows * dim), {heads * rows * dim, rows * dim, dim}, DType::float8e4m3fn};
+    scale = {steps.take(4 * p.batch * heads), {heads, 1}};
+    const int64_t number = masked ? static_cast<int64_t>(size_of(p.mask_dtype)) : 1;
+    steps.quantise({x, codes, *scale.at, p.batch, heads, rows, dim, rotated ? hadamard_block(dim) : 0,
+                    kernels::kPerBatchHead, counted, masked, masked ? p.kv_len() * number : 0, number});
+  }
+
+  // ---- attention
+
+  void prefill(const KernelRow& row, const Tensors& t) {
+    const int64_t blocks = ceil_div(p.q_len, row.rows);
+    if (row.family == Family::fp8_prefill) {
+      steps.made.why += kReasonFp8Prefill;
+      fill_fp8(p, r, t, steps.add(row, {p.q_heads, blocks, p.batch}));
+      return;
+    }
+    steps.made.why += filled(kReasonBf16Prefill, "{rows}", std::to_string(row.rows));
+    if (row.family == Family::bf16_prefill_general)
+      steps.made.why += p.softcap != 0 ? kReasonSoftcap : r.bias ? kReasonBias : kReasonScale;
+    constexpr int64_t most_bias_row = (1 << 26) - 1;
+    const int64_t bias_row = r.bias ? 2 * p.bias.row : 0;
+    if (bias_row > most_bias_row) refuse(kRefuseRowStride, bias_row, "attn_bias row", most_bias_row);
+    fill_bf16(p, r, t, steps.add(row, {blocks, p.q_heads, p.batch}));
+  }
+
+  void decode(const KernelRow& row, const Tensors& t) {
+    const int64_t tiles = ceil_div(p.group_size() * p.q_len, row.rows);
+    const KeyRange keys = p.visible_keys_of_any_row();
+    const int64_t splits =
+        decode_splits(std::max<int64_t>(keys.end - keys.begin, 0), tiles, p.batch * p.kv_heads);
+    const int64_t parts = p.batch * p.q_heads * p.q_len * splits;
+    const At partial_out = steps.take(4 * parts * p.v_dim), partial_sums = steps.take(8 * parts);
+    if (t.query.strides[1] > kAnyRow) refuse(kRefuseRowStride, t.query.strides[1], "query head", kAnyRow);
+    const auto launch = [&](const KernelRow& kernel, const std::array<int64_t, 3>& grid) {
+      fill_decode(p, r, t, splits, partial_out, partial_sums, steps.add(kernel, grid));
+    };
+    launch(row, {splits, tiles, p.batch * p.kv_heads});
+    launch(kernel_of(Family::combine, DType::float32), {p.q_heads, p.q_len, p.batch});
+    steps.made.why +=
+        filled(filled(kReasonDecode, "{rows}", std::to_string(row.rows)), "{splits}", std::to_string(splits));
+    if (row.reads == DType::float8e4m3fn) steps.made.why += kReasonDecodeExact;
+  }
+
+  const AttentionProblem& p;
+  const GpuRequest& r;
+  Steps steps;
+};
+
+}  // namespace
+
+Choice select(const AttentionProblem& problem, const GpuRequest& request) {
+  return Plan(problem, request).choice();
+}
+
+}  // namespace zyfa::hip

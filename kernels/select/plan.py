@@ -1,0 +1,191 @@
+"""The steps of a problem: past and new put together, inputs quantised, attention, and for decode the sum of the parts."""
+
+from __future__ import annotations
+
+from zyfa_ort.kernels.select.arguments import Places, bf16_arguments, decode_arguments, fp8_arguments
+from zyfa_ort.kernels.select.checks import (
+    check_attributes,
+    check_sizes,
+    check_strides,
+    is_decode,
+    kernel_for,
+    refuse,
+    size_of,
+)
+from zyfa_ort.kernels.select.choice import At, Choice, Copy
+from zyfa_ort.kernels.select.problem import Problem, Strides
+from zyfa_ort.kernels.select.steps import Steps, ceil_div, kernel_of
+from zyfa_ort.kernels.select.table import (
+    ANY_ROW,
+    DECODE_SPLIT_KEYS,
+    DECODE_WORKGROUPS,
+    REASONS,
+    KernelRow,
+)
+from zyfa_ort.kernels.select.tensors import Bytes, Sizes, Tensor, Tensors
+
+
+def decode_splits(visible: int, tiles: int, batch_heads: int) -> int:
+    """By shape alone: the number is part of the result's bits."""
+    return max(1, min(DECODE_WORKGROUPS // (tiles * batch_heads), ceil_div(visible, DECODE_SPLIT_KEYS)))
+
+
+def select(p: Problem) -> Choice:
+    """Which kernels run the problem, and how they are launched. Raises NoKernelError."""
+    return _Plan(p).choice()
+
+
+class _Plan:
+    def __init__(self, problem: Problem) -> None:
+        self.p = problem
+        self.steps = Steps()
+        self.why = ""
+
+    def choice(self) -> Choice:
+        p = self.p
+        check_attributes(p)
+        rows = p.batch * p.q_heads * p.q_len
+        if rows == 0 or (p.v_dim == 0 and not p.lse):
+            self.why = REASONS["nothing"]
+            check_sizes(p, False)
+            self._keys_and_values()
+            return self._done()
+        row = kernel_for(p)
+        quantise = row.reads == "float8e4m3fn" and p.dtype != "float8e4m3fn"
+        check_sizes(p, quantise)
+        tensors = self._inputs()
+        if quantise:
+            tensors = self._quantised(tensors)
+        for name, tensor, most in (
+            ("query", tensors.query, row.most_query_row_bytes),
+            ("key", tensors.key, row.most_row_bytes),
+            ("value", tensors.value, row.most_row_bytes),
+            ("output", tensors.output, row.most_query_row_bytes),
+        ):
+            check_strides(name, tensor.strides, most)
+        if is_decode(p):
+            self._decode(row, tensors)
+        else:
+            self._prefill(row, tensors)
+        self.why += self._tail(quantise)
+        return self._done()
+
+    def _done(self) -> Choice:
+        return self.steps.choice(self.why)
+
+    def _tail(self, quantise: bool) -> str:
+        text = REASONS["quantise"] if quantise else ""
+        if quantise and self.p.rotation == "hadamard":
+            text += REASONS["rotate"]
+        return text + (REASONS["concatenate"] if self.p.past_len else "")
+
+    # ---- tensors ----
+
+    def _inputs(self) -> Tensors:
+        p = self.p
+        key, value = self._keys_and_values()
+        return Tensors(
+            Tensor(At("query"), self._bytes(p.query, p.dtype), p.dtype),
+            key,
+            value,
+            Tensor(At("output"), self._bytes(p.output, p.out_dtype), p.out_dtype),
+            {name: (At(name) if p.dtype == "float8e4m3fn" else None) for name in ("q_scale", "k_scale", "v_scale")},
+            {"q_scale": p.q_scale, "k_scale": p.k_scale, "v_scale": p.v_scale},
+        )  # fmt: skip
+
+    def _bytes(self, strides: Strides, dtype: str) -> Bytes:
+        size = size_of(dtype)
+        return strides.batch * size, strides.head * size, strides.row * size
+
+    def _keys_and_values(self) -> tuple[Tensor, Tensor]:
+        """The whole of past and new where one tensor has it: the input, present_*, or a part of the workspace."""
+        p = self.p
+        key = self._whole("key", p.key, p.qk_dim, p.present_key)
+        return key, self._whole("value", p.value, p.v_dim, p.present_value)
+
+    def _whole(self, name: str, strides: Strides, dim: int, present: bool) -> Tensor:
+        p = self.p
+        new = Tensor(At(name), self._bytes(strides, p.dtype), p.dtype)
+        if not p.past_len and not present:
+            return new
+        row = dim * size_of(p.dtype)
+        head, past_head = p.kv_len * row, p.past_len * row
+        place = At(f"present_{name}") if present else self.steps.workspace.take(p.batch * p.kv_heads * head)
+        whole = Tensor(place, (p.kv_heads * head, head, row), p.dtype)
+        past = Tensor(At(f"past_{name}"), (p.kv_heads * past_head, past_head, row), p.dtype)
+        for part, rows, at in ((past, p.past_len, place), (new, p.new_len, place + past_head)):
+            if p.batch * p.kv_heads * rows * row:
+                counts = (p.batch, p.kv_heads, rows)
+                self.steps.add(Copy(part.at, at, counts, row, part.strides, whole.strides))
+        return whole if p.past_len else new
+
+    # ---- quantisation ----
+
+    def _quantised(self, t: Tensors) -> Tensors:
+        p = self.p
+        keys = p.visible_keys_of_any_row()
+        masked = p.key_mask != "none"
+        queries = (p.batch, p.q_heads, p.q_len, p.qk_dim)
+        query, q_scale = self._quantise("query", t.query, queries, (0, p.q_len), False, True)
+        rows = (p.batch, p.kv_heads, p.kv_len)
+        key, k_scale = self._quantise("key", t.key, (*rows, p.qk_dim), keys, masked, True)
+        value, v_scale = self._quantise("value", t.value, (*rows, p.v_dim), keys, masked, False)
+        strides = {
+            "q_scale": Strides(p.q_heads, 1),
+            "k_scale": Strides(p.kv_heads, 1),
+            "v_scale": Strides(p.kv_heads, 1),
+        }
+        return Tensors(
+            query, key, value, t.output, {"q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale}, strides
+        )
+
+    def _quantise(
+        self, name: str, x: Tensor, sizes: Sizes, counted: tuple[int, int], masked: bool, rotatable: bool
+    ) -> tuple[Tensor, At]:
+        p = self.p
+        check_strides(name, x.strides, ANY_ROW)
+        batch, heads, rows, dim = sizes
+        place = self.steps.workspace.take(batch * heads * rows * dim)
+        codes = Tensor(place, (heads * rows * dim, rows * dim, dim), "float8e4m3fn")
+        scale = self.steps.workspace.take(4 * batch * heads)
+        rotated = rotatable and p.rotation == "hadamard"
+        mask = (p.kv_len * size_of(p.mask_dtype), size_of(p.mask_dtype)) if masked else None
+        self.steps.quantise(x, codes, scale, sizes, rotated, "batch_head", counted, mask)
+        return codes, scale
+
+    # ---- attention ----
+
+    def _prefill(self, row: KernelRow, t: Tensors) -> None:
+        p = self.p
+        blocks = ceil_div(p.q_len, row.rows)
+        self.why += REASONS[row.family.removesuffix("_general")].replace("{rows}", str(row.rows))
+        if row.family == "fp8_prefill":
+            self.steps.launch(row, (p.q_heads, blocks, p.batch), *fp8_arguments(p, t))
+            return
+        if row.family.endswith("_general"):
+            self.why += REASONS["softcap" if p.softcap != 0 else "bias" if p.bias is not None else "scale"]
+        values, places = bf16_arguments(p, t)
+        if values["bias_row"] > 2**26 - 1:
+            refuse("row_stride", values["bias_row"], "attn_bias row", 2**26 - 1)
+        self.steps.launch(row, (blocks, p.q_heads, p.batch), values, places)
+
+    def _decode(self, row: KernelRow, t: Tensors) -> None:
+        p = self.p
+        tiles = ceil_div(p.group_size * p.q_len, row.rows)
+        begin, end = p.visible_keys_of_any_row()
+        splits = decode_splits(max(end - begin, 0), tiles, p.batch * p.kv_heads)
+        parts = p.batch * p.q_heads * p.q_len * splits
+        places: Places = {
+            "partial_out": self.steps.workspace.take(4 * parts * p.v_dim),
+            "partial_sums": self.steps.workspace.take(8 * parts),
+        }
+        if t.query.strides[1] > ANY_ROW:
+            refuse("row_stride", t.query.strides[1], "query head", ANY_ROW)
+        values, inputs = decode_arguments(p, t, splits)
+        self.steps.launch(row, (splits, tiles, p.batch * p.kv_heads), values, inputs | places)
+        self.steps.launch(
+            kernel_of("combine", "float"), (p.q_heads, p.q_len, p.batch), values, inputs | places
+        )
+        self.why += REASONS["decode"].replace("{rows}", str(row.rows)).replace("{splits}", str(splits))
+        if row.reads == "float8e4m3fn":
+            self.why += REASONS["decode_exact"]
