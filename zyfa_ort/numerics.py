@@ -226,9 +226,6 @@ FP8_OVER_AITER_FLAT: Final = 1.25
 # Error of a kernel over the one that was modelled for its scheme before there were kernels, on the same family of inputs:
 # rows were sampled there, which moves a figure by up to 10 %.
 FP8_OVER_MODELLED: Final = 1.10
-# Error with tau = 1 over that of moving the anchor at every new maximum, on rows that few keys own: their largest
-# probability leaves the centre of its cell (1.17 to 1.22 measured on logits of 3 and 8 nats, 1.05 on Gaussian ones).
-FP8_TAU_COST: Final = 1.25
 # SmolLM2 activations, all heads pooled: error of the scheme over that of AITER v3, and over that of Lean P in every tile.
 FP8_CAPTURE_OVER_AITER: Final = 0.12
 FP8_CAPTURE_OVER_LEAN: Final = 0.5
