@@ -20,6 +20,12 @@ ScoreScale score_scale(const AttentionCall& call, float q_scale, float k_scale) 
   return {natural, natural < 0.0f, a == 0.0f, a == 0.0f ? 1.0f : a, false};
 }
 
+Operand form_of(const AttentionCall& call, const WorkItem& item) {
+  if (call.work.has_few_rows(item)) return Operand::fp32_few_rows;
+  // A bfloat16 value over v_scale needs FP32.
+  return call.problem.fp8_edges == Fp8Edges::bf16 ? Operand::fp32 : call.kernels.fastest;
+}
+
 // K and V, loaded when the first panel wants them.
 struct Source {
   TileOperands operands;
@@ -44,8 +50,7 @@ class Fp8Pass {
         item_(item),
         trace_(trace),
         bfloat16_edges_(call.problem.fp8_edges == Fp8Edges::bf16),
-        // A bfloat16 value over v_scale needs FP32.
-        form_(bfloat16_edges_ ? Operand::fp32 : call.kernels.fastest),
+        form_(form_of(call, item)),
         value_scale_(inputs.v_scale[kv_index()]),
         arena_(reserve()),
         scratch_(Panel::row_words(call.problem, form_), arena_),
@@ -129,11 +134,11 @@ class Fp8Pass {
   void step(Panel& panel, const PanelQuery& query, Source& source, int64_t tile, const BlockKind* kinds) {
     if (source.loaded != tile) source.operands.load(item_.batch, item_.kv_head, tile);
     source.loaded = tile;
-    source.operands.scores(query.data, panel.lanes, scratch_.scores);
+    source.operands.scores(query.data, panel.size(), scratch_.scores);
     panel.finish_scores(query, true);
     const BlockKind* end = kinds + panel.lanes / kLaneBlock;
-    const bool low = form_ == Operand::bfloat16_pairs && std::find(kinds, end, BlockKind::two_term) != end;
-    if (form_ == Operand::fp32)
+    const bool low = is_pairs(form_) && std::find(kinds, end, BlockKind::two_term) != end;
+    if (!is_pairs(form_))
       call_.kernels.fp8_fp32(query.scale, kinds, panel.lanes, panel.state, scratch_.scores);
     else
       call_.kernels.fp8_pairs(query.scale, kinds, panel.lanes, panel.state, scratch_.scores, scratch_.pairs,

@@ -25,6 +25,8 @@ Kernels kernels_of() {
   k.fastest = Operand::fp32;
   k.scores = isa::Products<Tag>::scores;
   k.accumulate = isa::Products<Tag>::accumulate;
+  k.scores_few = isa::Few<Tag>::scores;
+  k.accumulate_few = isa::Few<Tag>::accumulate;
   k.begin_pairs = k.end_pairs = nothing;
   k.hide = isa::Softmax<Tag>::hide;
   k.softmax_fp32 = isa::Softmax<Tag>::fp32;
@@ -35,10 +37,9 @@ Kernels kernels_of() {
   k.to_fp32 = isa::Convert<Tag>::to_fp32;
   k.to_bfloat16 = isa::Convert<Tag>::to_bfloat16;
   k.write_row = isa::Convert<Tag>::write_row;
-  k.transpose = isa::Convert<Tag>::transpose;
-  k.transpose_values = isa::Convert<Tag>::transpose_values;
-  k.not_finite_fp32 = isa::Convert<Tag>::not_finite_fp32;
-  k.not_finite_bfloat16 = isa::Convert<Tag>::not_finite_bfloat16;
+  k.transpose = isa::Transpose<Tag>::words;
+  k.transpose_values = isa::Transpose<Tag>::values;
+  k.not_finite = isa::Convert<Tag>::not_finite;
   return k;
 }
 

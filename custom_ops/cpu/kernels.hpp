@@ -15,6 +15,7 @@ namespace zyfa::cpu {
 constexpr int64_t kTileKeys = 64;    // one bit per key fits a 64-bit word
 constexpr int64_t kLaneBlock = 16;   // lanes come in blocks
 constexpr int64_t kPanelLanes = 64;  // at most
+constexpr int64_t kFewRows = 4;      // lanes that have products of their own
 constexpr int64_t kStep = 32;        // dims and columns of operands are zero-padded to multiples of this
 
 constexpr int64_t padded(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
@@ -22,11 +23,13 @@ constexpr int64_t padded(int64_t count, int64_t step) { return (count + step - 1
 // What operands of the products are made of.
 enum class Operand {
   fp32,            // K and V as rows
+  fp32_few_rows,   // the same for panels of up to kFewRows rows, Q as rows too
   bfloat16_pairs,  // K as rows, V transposed (columns x kTileKeys); Q and P as words of two consecutive dims
                    // or keys, the first in the low half
 };
 
-constexpr int64_t element_bytes(Operand operand) { return operand == Operand::fp32 ? 4 : 2; }
+constexpr bool is_pairs(Operand operand) { return operand == Operand::bfloat16_pairs; }
+constexpr int64_t element_bytes(Operand operand) { return is_pairs(operand) ? 2 : 4; }
 
 // How the lanes of a block take part in a tile of the FP8 path.
 enum class BlockKind : uint8_t { skip, lean, two_term, bfloat16 };
@@ -46,6 +49,12 @@ struct LaneScale {
   bool finished;              // scores are log2 units (FP8) already: softcap or bias were applied
 };
 
+// Rows of a tile that will be wanted soon; bytes is 0 for nothing.
+struct Ahead {
+  const void* rows = nullptr;
+  int64_t stride = 0, bytes = 0;
+};
+
 struct Kernels {
   const char* isa;
   Operand fastest;  // for values that bfloat16 holds exactly
@@ -55,6 +64,12 @@ struct Kernels {
   // o[column][lane] = o[column][lane] * keep[lane] + sum over keys of v[key][column] * p[key][lane].
   void (*accumulate)(const float* v, int64_t v_stride, const float* p, int64_t columns, int64_t lanes,
                      const float* keep, float* o);
+  // The same for up to kFewRows rows, whose queries lie as rows; K and V of any floating point type. The
+  // other lanes of s and o are left as they are.
+  void (*scores_few)(DType type, const void* k, int64_t k_stride, const float* q, int64_t q_stride,
+                     int64_t dim, int64_t rows, int64_t lanes, const Ahead& ahead, float* s);
+  void (*accumulate_few)(DType type, const void* v, int64_t v_stride, const float* p, int64_t columns,
+                         int64_t rows, int64_t lanes, const float* keep, const Ahead& ahead, float* o);
   // The same on bfloat16 pairs; null where FP32 is as fast. `dim` and `columns` are multiples of kStep; v is
   // columns x kTileKeys.
   void (*scores_pairs)(const uint16_t* k, int64_t k_stride, const uint32_t* q, int64_t dim, int64_t lanes,
@@ -92,8 +107,7 @@ struct Kernels {
   // to[column][key] = from[key][column] on 16-bit elements, kTileKeys keys; columns is a multiple of kStep.
   void (*transpose_values)(const uint16_t* from, int64_t columns, uint16_t* to);
   // Bit `key` is set when a row of `count` elements holds NaN or infinity; kTileKeys rows.
-  uint64_t (*not_finite_fp32)(const float* from, int64_t stride, int64_t count);
-  uint64_t (*not_finite_bfloat16)(const uint16_t* from, int64_t stride, int64_t count);
+  uint64_t (*not_finite)(DType type, const void* rows, int64_t stride, int64_t count);
 };
 
 // Around a run of products of pairs on one thread.

@@ -98,12 +98,18 @@ PanelQuery Panel::load_query(const RowView& view, bool to_bfloat16,
     const void* from = static_cast<const std::byte*>(view.data) + offset * size_of(view.dtype);
     kernels.to_fp32(view.dtype, from, dim, row);
     apply_sign(scale, dim, row);
-    if (!to_bfloat16 && form_ == Operand::fp32) continue;
+    if (!to_bfloat16 && !is_pairs(form_)) continue;
     kernels.to_bfloat16(DType::float32, row, dim, pairs);
     kernels.to_fp32(DType::bfloat16, pairs, dim, row);
   }
+  if (form_ == Operand::fp32_few_rows) {
+    for (int64_t lane = 0; lane < rows.lanes; ++lane)
+      std::copy_n(reinterpret_cast<const float*>(scratch_.rows + lane * stride), width,
+                  static_cast<float*>(query.data) + lane * width);
+    return query;
+  }
   // Dims beyond qk_dim are 0 and, in FP32, not read.
-  const bool fp32 = form_ == Operand::fp32;
+  const bool fp32 = !is_pairs(form_);
   kernels.transpose(scratch_.rows + (fp32 ? 0 : width), stride, lanes,
                     fp32 ? width : padded(width / 2, kLaneBlock), static_cast<uint32_t*>(query.data), lanes);
   return query;
@@ -162,13 +168,13 @@ void Panel::finish_logits(const PanelQuery& query, bool log2_units) {
 }
 
 float Panel::probability(int64_t key, int64_t lane, bool low) const {
-  if (form_ == Operand::fp32) return scratch_.scores[key * lanes + lane];
+  if (!is_pairs(form_)) return scratch_.scores[key * lanes + lane];
   const uint32_t word = (low ? scratch_.low_pairs : scratch_.pairs)[key / 2 * lanes + lane];
   return from_bfloat16(static_cast<uint16_t>(key % 2 == 0 ? word : word >> 16));
 }
 
 const void* Panel::operand(bool low) const {
-  if (form_ == Operand::fp32) return scratch_.scores;
+  if (!is_pairs(form_)) return scratch_.scores;
   return low ? scratch_.low_pairs : scratch_.pairs;
 }
 
@@ -177,15 +183,15 @@ void Panel::accumulate(TileOperands& operands, const BlockKind* kinds, bool low)
   const bool all = !partial_ && (kinds == nullptr || std::find(kinds, end, BlockKind::skip) == end);
   if (const uint64_t keys = all ? 0 : operands.not_finite(); keys != 0)
     return accumulate_around(keys, operands, kinds, low);
-  operands.accumulate(operand(false), lanes, state.keep, output);
-  if (low) operands.accumulate(operand(true), lanes, kOnes.data(), output);
+  operands.accumulate(operand(false), size(), state.keep, output);
+  if (low) operands.accumulate(operand(true), size(), kOnes.data(), output);
 }
 
 // 0 * NaN is NaN: such values are left out, then added to the rows that see them. All other sums are what
 // they would be with finite values.
 void Panel::accumulate_around(uint64_t keys, TileOperands& operands, const BlockKind* kinds, bool low) {
-  operands.accumulate_finite(keys, operand(false), lanes, state.keep, output);
-  if (low) operands.accumulate_finite(keys, operand(true), lanes, kOnes.data(), output);
+  operands.accumulate_finite(keys, operand(false), size(), state.keep, output);
+  if (low) operands.accumulate_finite(keys, operand(true), size(), kOnes.data(), output);
   for (int64_t lane = 0; lane < rows.lanes; ++lane) {
     if (kinds != nullptr && kinds[lane / kLaneBlock] == BlockKind::skip) continue;
     const uint64_t wanted = keys & seen(lane);

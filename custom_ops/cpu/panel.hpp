@@ -47,7 +47,7 @@ struct PanelScratch {
 
 // Queries of a panel in the form of the products, with what turns their scores into logits.
 struct PanelQuery {
-  void* data;  // dims x lanes
+  void* data;  // dims x lanes, or rows of padded dims for few rows
   LaneScale scale;
   float natural[kPanelLanes];
 };
@@ -77,6 +77,7 @@ class Panel {
   PanelQuery load_query(const RowView& view, bool to_bfloat16,
                         const std::function<ScoreScale(int64_t head)>& scale_of, Arena& arena) const;
 
+  PanelSize size() const { return {rows.lanes, lanes}; }
   // Sets what lanes see of the tile; false when none sees anything.
   bool look_at(int64_t tile);
   // Softcap and bias (when the problem has them), then -inf for what a lane does not see. Logits are left in

@@ -22,13 +22,18 @@ ScoreScale score_scale(const AttentionCall& call, int64_t batch, int64_t head) {
   return {natural, natural < 0.0f, false, std::fabs(natural) * kLog2E, false};
 }
 
+Operand form_of(const AttentionCall& call, const WorkItem& item) {
+  if (call.work.has_few_rows(item)) return Operand::fp32_few_rows;
+  return call.problem.precision == Precision::bf16 ? call.kernels.fastest : Operand::fp32;
+}
+
 }  // namespace
 
 SoftmaxPass::SoftmaxPass(const AttentionCall& call, const WorkItem& item)
     : call_(call),
       item_(item),
       bfloat16_(call.problem.precision == Precision::bf16),
-      form_(bfloat16_ ? call.kernels.fastest : Operand::fp32),
+      form_(form_of(call, item)),
       arena_(reserve()),
       scratch_(Panel::row_words(call.problem, form_), arena_),
       operands_(
@@ -74,9 +79,9 @@ void SoftmaxPass::run(int64_t part, int64_t parts) {
 
 void SoftmaxPass::step(Panel& panel, const PanelQuery& query) {
   const Kernels& kernels = call_.kernels;
-  operands_.scores(query.data, panel.lanes, scratch_.scores);
+  operands_.scores(query.data, panel.size(), scratch_.scores);
   panel.finish_scores(query, false);
-  if (form_ == Operand::bfloat16_pairs)
+  if (is_pairs(form_))
     kernels.softmax_pairs(query.scale.factor, panel.lanes, panel.state, scratch_.scores, scratch_.pairs);
   else if (bfloat16_)
     kernels.softmax_bfloat16(query.scale.factor, panel.lanes, panel.state, scratch_.scores);

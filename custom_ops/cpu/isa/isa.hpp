@@ -48,6 +48,15 @@ struct Pairs {
   static void end();
 };
 
+// few.cc
+template <typename Tag>
+struct Few {
+  static void scores(DType type, const void* k, int64_t k_stride, const float* q, int64_t q_stride,
+                     int64_t dim, int64_t rows, int64_t lanes, const Ahead& ahead, float* s);
+  static void accumulate(DType type, const void* v, int64_t v_stride, const float* p, int64_t columns,
+                         int64_t rows, int64_t lanes, const float* keep, const Ahead& ahead, float* o);
+};
+
 // softmax.cc
 template <typename Tag>
 struct Softmax {
@@ -71,11 +80,15 @@ struct Convert {
   static void to_fp32(DType type, const void* from, int64_t count, float* to);
   static void to_bfloat16(DType type, const void* from, int64_t count, uint16_t* to);
   static void write_row(DType type, const float* from, int64_t count, float factor, float divisor, void* to);
-  static void transpose(const uint32_t* from, int64_t from_stride, int64_t rows, int64_t columns,
-                        uint32_t* to, int64_t to_stride);
-  static void transpose_values(const uint16_t* from, int64_t columns, uint16_t* to);
-  static uint64_t not_finite_fp32(const float* from, int64_t stride, int64_t count);
-  static uint64_t not_finite_bfloat16(const uint16_t* from, int64_t stride, int64_t count);
+  static uint64_t not_finite(DType type, const void* rows, int64_t stride, int64_t count);
+};
+
+// transpose.cc
+template <typename Tag>
+struct Transpose {
+  static void words(const uint32_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint32_t* to,
+                    int64_t to_stride);
+  static void values(const uint16_t* from, int64_t columns, uint16_t* to);
 };
 
 }  // namespace zyfa::cpu::isa
