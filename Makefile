@@ -9,7 +9,8 @@ BIN := $(VENV)/bin
 # What the installed package is compiled from, and what of it clang-format looks after.
 CXX_FILES := -name '*.cc' -o -name '*.hpp' -o -name '*.h' -o -name '*.hip'
 FORMATTED := $(shell find custom_ops kernels tests $(CXX_FILES))
-SOURCES := $(shell find custom_ops kernels $(CXX_FILES) -o -name '*.map' -o -name '*.def' -o -name CMakeLists.txt -o -name '*.cmake') \
+SOURCES := $(shell find custom_ops kernels $(CXX_FILES) -o -name '*.map') \
+  $(shell find custom_ops kernels -name '*.def' -o -name CMakeLists.txt -o -name '*.cmake') \
   $(wildcard kernels/asm/*.py kernels/asm/probe/*.py kernels/select/*.py) CMakeLists.txt pyproject.toml
 
 export PYTHONUTF8 := 1

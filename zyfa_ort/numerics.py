@@ -212,8 +212,8 @@ TOLERANCES: Final[dict[str, Tolerance]] = {
 }
 
 # Absolute errors of lse, in nats, beside a relative 1e-6. A row sum of rounded P is off by what the largest
-# probability is off by: 2^-9 in BF16, up to 8 % of a lean one. The FP8 model sums the same codes, in float64, but for one in 10^4: a code step of a key
-# that holds a few percent of the row.
+# probability is off by: 2^-9 in BF16, up to 8 % of a lean one. The FP8 model sums the same codes, in float64,
+# but for one in 10^4: a code step of a key that holds a few percent of the row.
 LSE_TOLERANCES: Final[dict[str, float]] = {"fp32": 2e-5, "bf16": 4e-3, "fp8": 8e-2, "fp8_model": 2e-3}
 
 # Error of the FP8 scheme over that of the AITER v3 model on the same codes. Synthetic families measure 0.003

@@ -59,6 +59,8 @@ def zyfa(problem: Problem, threads: int) -> Prepared:
 def group_query(problem: Problem, threads: int) -> Prepared:
     """com.microsoft GroupQueryAttention; decoding writes its row into the cache in place, as its users do."""
     s = problem.shape
+    if s.qk_dim != s.v_dim:
+        raise Unavailable("takes one head dim for keys and values")
     query, key, value = (_packed(x) for x in problem.tensors)
     inputs = {"query": query, "key": key, "value": value}
     names = ["query", "key", "value", "", "", "seqlens_k", "total"]
@@ -163,7 +165,8 @@ def _bound(
     bhsd: bool = False,
     shared: Mapping[str, str] | None = None,
 ) -> Prepared:
-    """Inputs and outputs are bound once: no copies and no allocation in the timed call.
+    """Inputs and outputs are bound once: no copies and no allocation in the timed call. Outputs start as ones, since
+    pages of zeros become resident at the first write only.
 
     `shared` outputs are written into the named inputs.
     """
@@ -178,7 +181,7 @@ def _bound(
     for name, dtype in outputs.items():
         size = shape if name == "output" else (s.batch, s.kv_heads, s.keys, cache[name])
         source = (shared or {}).get(name)
-        values[f"{name} of the run"] = values[source] if source else to_ortvalue(np.zeros(size, dtype))
+        values[f"{name} of the run"] = values[source] if source else to_ortvalue(np.ones(size, dtype))
         binding.bind_ortvalue_output(name, values[f"{name} of the run"])
 
     def run() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,15 +13,18 @@ from benchmarks import table
 from benchmarks.peak import UNITS
 from benchmarks.results import Result
 
+# What others were doing on this machine in the minute before.
+LOAD_BEFORE = os.getloadavg()[0]
+
 
 def machine(threads: int) -> str:
-    """CPU model and the versions of what was timed."""
+    """CPU model, what else ran on it, and the versions of what was timed."""
     info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     model = re.search(r"^model name\s*:\s*(.*)$", info, re.MULTILINE)
     features = [f for f in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if re.search(rf"\b{f}\b", info)]
     versions = ", ".join(f"{package} {version(package)}" for package in ("onnxruntime", "torch"))
     name = model.group(1).strip() if model else "unknown CPU"
-    return f"{name} ({', '.join(features)}), {threads} threads, {versions}"
+    return f"{name} ({', '.join(features)}), {threads} thread(s), {versions}; load average before the run {LOAD_BEFORE:.1f}"
 
 
 def version(package: str) -> str:

@@ -79,6 +79,13 @@ def test_a_contender_that_is_wrong_or_slow_or_refuses_is_left_out_with_the_reaso
     assert result.missing[peer.name].startswith(reason)
 
 
+def test_grouped_query_attention_takes_one_head_dim():
+    names = {"ORT GroupQueryAttention", "zyfa fp32"}
+    peers = [c for c in CONTENDERS if c.name in names]
+    result = measure(replace(TINY, v_dim=32), peers, CPUS, rounds=1, limit=60)
+    assert result.missing == {"ORT GroupQueryAttention": "takes one head dim for keys and values"}
+
+
 def test_an_output_of_another_shape_is_wrong():
     peer = CONTENDERS[0]
     assert peer.wrong(Problem(TINY, "fp32"), np.zeros((1, 2, 3, 4))) == ["output shape (1, 2, 3, 4)"]
@@ -194,7 +201,7 @@ def test_the_page_has_every_part_and_the_machine_is_named(tmp_path):
     page.write_bytes((cpu.Path(__file__).parents[2] / "docs/performance.md").read_bytes())
     report.write_parts(page, dict.fromkeys(["attention", *cpu.EXTRAS], "measured"))
     assert page.read_text(encoding="utf-8").count("\nmeasured\n") == 1 + len(cpu.EXTRAS)
-    assert "onnxruntime 1." in report.machine(2) and ", 2 threads, " in report.machine(2)
+    assert "onnxruntime 1." in report.machine(2) and ", 2 thread(s), " in report.machine(2)
 
 
 def test_scaling_names_every_length(monkeypatch):
@@ -210,6 +217,13 @@ def test_peak_memory_sees_what_a_run_takes():
     by_name = {c.name: c for c in CONTENDERS}
     assert peak_memory.extra_bytes(by_name["ORT unfused"], shape, 1) >= 0.9 * shape.score_bytes
     assert peak_memory.extra_bytes(by_name["zyfa fp32"], shape, 1) < 0.5 * shape.score_bytes
+
+
+def test_peak_memory_does_not_count_the_output():
+    """Of 33 MB; its pages are resident before the run."""
+    wide = Shape(rows=64, keys=64, heads=512, kv_heads=1, qk_dim=16, v_dim=256)
+    ours = next(c for c in CONTENDERS if c.name == "zyfa fp32")
+    assert peak_memory.extra_bytes(ours, wide, 1) < 4 * 64 * 512 * 256 / 4
 
 
 def test_without_the_demo_the_model_row_says_so(monkeypatch, tmp_path):

@@ -19,9 +19,9 @@ SCALE = 0.125
 
 
 # Scores are FP32 sums in an order of the kernel's own, and its exp2 is a few 1e-8 off: a byte turns where the model's
-# score lies that close to a rounding threshold. Seen: 2e-5 of the bytes, 2e-4 of the residuals.
-TURNED, TURNED_RESIDUALS = 1e-4, 1e-3
-LAST_BITS = 3e-6  # of an anchor
+# score lies that close to a rounding threshold. Seen at 700 rows: up to 5e-5 of lean bytes, 1e-4 of residuals.
+TURNED, TURNED_RESIDUALS = 1e-4, 3e-4
+LAST_BITS = 1e-5  # of an anchor
 
 
 def compare(kernel: KernelTrace, model: Trace, *, exact_scores: bool, codes: bool) -> None:
@@ -38,7 +38,9 @@ def compare(kernel: KernelTrace, model: Trace, *, exact_scores: bool, codes: boo
         np.testing.assert_allclose(kernel.m[seen], model.m[seen], rtol=1e-5, atol=1e-5)
         return
     tolerance = 0 if exact_scores else LAST_BITS
-    np.testing.assert_allclose(kernel.m[seen], model.m[seen], rtol=tolerance, atol=tolerance, err_msg="anchors")
+    np.testing.assert_allclose(
+        kernel.m[seen], model.m[seen], rtol=tolerance, atol=tolerance, err_msg="anchors"
+    )
     edge = np.repeat(model.is_edge, 64, axis=3)
     wanted = decode(model.hi) + decode(model.lo) / 16
     turned = kernel.probability != wanted
@@ -48,7 +50,9 @@ def compare(kernel: KernelTrace, model: Trace, *, exact_scores: bool, codes: boo
         ("lean probabilities", turned[where & ~edge], lean_share),
         ("two-term probabilities", turned[where & edge], TURNED_RESIDUALS),
     ):
-        assert np.count_nonzero(wrong) <= share * wrong.size + (share > 0), f"{name}: {np.count_nonzero(wrong)} of {wrong.size} differ"
+        assert np.count_nonzero(wrong) <= share * wrong.size + (share > 0), (
+            f"{name}: {np.count_nonzero(wrong)} of {wrong.size} differ"
+        )
 
 
 def check(
