@@ -24,7 +24,8 @@ Work::Work(const AttentionProblem& p)
       std::clamp<int64_t>(blocks_ * heads_ * block / (threads * kItemsPerThread), 1, kMaxPanels);
   panels_per_item_ = std::min(panels_per_item_, std::max<int64_t>(block, 1));
   items_per_block_ = (block + panels_per_item_ - 1) / panels_per_item_;
-  const int64_t few = flat_ && p.precision != Precision::fp8 && heads_ > 0 ? kParts / (heads_ * block) : 1;
+  const int64_t few =
+      flat_ && p.precision != Precision::fp8 && heads_ * block > 0 ? kParts / (heads_ * block) : 1;
   parts_ = std::clamp<int64_t>(p.kv_len() / kPartKeys, 1, std::max<int64_t>(few, 1));
 }
 
