@@ -77,8 +77,8 @@ struct Terms {
   Floats high, low;  // both as they count
 };
 
-// e4m3(p) and e4m3(16 * (p - high)) / 16 of p = exp2(x). Both saturate where scores of millions are rounded to p
-// beyond 448.
+// e4m3(p) and e4m3(16 * (p - high)) / 16 of p = exp2(x). Both saturate where scores of millions are rounded
+// to p beyond 448.
 inline Terms two_terms(const Floats& x) {
   const Floats p = exp2_of(x), high = min_of(to_four_bits(p, 0x1p-6f), all(448.0f));
   return {high, to_four_bits(min_of(p - high, all(28.0f)), 0x1p-10f)};
