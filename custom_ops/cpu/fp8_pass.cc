@@ -65,9 +65,14 @@ class Fp8Pass {
     const RowRange rows = call_.work.rows(item_);
     {
       const PairsScope scope(call_.kernels);
-      for (const int64_t tile : fp8_tiles(call_.problem, mask(), rows.first, rows.count))
-        for (int64_t i = 0; i < item_.panels; ++i)
-          if (panels_[i].panel.look_at(tile)) visit(panels_[i], tile);
+      const std::vector<int64_t> tiles = fp8_tiles(call_.problem, mask(), rows.first, rows.count);
+      for (size_t t = 0; t < tiles.size(); ++t)
+        for (int64_t i = 0; i < item_.panels; ++i) {
+          if (!panels_[i].panel.look_at(tiles[t])) continue;
+          if (t + 1 < tiles.size())
+            codes_.operands.fetch(item_.batch, item_.kv_head, tiles[t + 1], i, item_.panels);
+          visit(panels_[i], tiles[t]);
+        }
     }
     float ones[kPanelLanes];
     std::fill_n(ones, kPanelLanes, 1.0f);

@@ -7,6 +7,8 @@
 namespace zyfa::cpu {
 namespace {
 
+constexpr int64_t kCacheLine = 64;
+
 size_t tile_bytes(Operand form, int64_t width) { return kTileKeys * width * element_bytes(form); }
 
 }  // namespace
@@ -73,11 +75,14 @@ void TileOperands::read_run(const RowView& view, bool values, int64_t offset, in
   }
 }
 
-// Products for few rows convert on the way, but do not round or scale.
+// Products for few rows convert on the way, but do not round or scale. The others take FP32 rows that lie
+// close together: far apart they fall on the same lines of the cache.
 bool TileOperands::usable_in_place(const RowView& view, bool values) const {
+  if (values && (source_.value_factor != 1.0f || source_.value.dim != columns_)) return false;
   const bool exact = view.dtype == DType::bfloat16 || view.dtype == DType::float8e4m3fn;
-  return form_ == Operand::fp32_few_rows && (exact || !source_.to_bfloat16) &&
-         (!values || (source_.value_factor == 1.0f && source_.value.dim == columns_));
+  if (form_ == Operand::fp32_few_rows) return exact || !source_.to_bfloat16;
+  return form_ == Operand::fp32 && view.dtype == DType::float32 && !source_.to_bfloat16 &&
+         view.strides.row == (values ? columns_ : dims_);
 }
 
 void TileOperands::read(const KeyRows& rows, bool values, int64_t batch, int64_t kv_head, int64_t first,
@@ -118,6 +123,18 @@ void TileOperands::load(int64_t batch, int64_t kv_head, int64_t tile) {
   if (is_pairs(form_)) kernels_.transpose_values(staging_, columns_, static_cast<uint16_t*>(value_.buffer));
   tile_ = tile;
   searched_ = false;
+}
+
+void TileOperands::fetch(int64_t batch, int64_t kv_head, int64_t tile, int64_t part, int64_t parts) const {
+  const int64_t first = tile * kTileKeys + kTileKeys * part / parts;
+  const int64_t past = std::min(kv_len_, tile * kTileKeys + kTileKeys * (part + 1) / parts);
+  for (const KeyRows* rows : {&source_.key, &source_.value})
+    for (int64_t key = first; key < past; ++key) {
+      const auto [view, index] = rows->where(key);
+      const char* row = static_cast<const char*>(view->at(batch, kv_head, index));
+      const int64_t bytes = rows->dim * static_cast<int64_t>(size_of(view->dtype));
+      for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(row + at, 0, 2);
+    }
 }
 
 // The tile that lies `tiles` behind this one, where both are used as they lie.

@@ -231,10 +231,26 @@ void Panel::merge(const PartialPanel* partials, int64_t step, int64_t parts, con
   }
 }
 
+std::byte* Panel::output_row(int64_t lane) const {
+  const AttentionProblem& p = call_.problem;
+  const int64_t offset =
+      batch_ * p.output.batch + rows.head(lane) * p.output.head + rows.row(lane) * p.output.row;
+  return static_cast<std::byte*>(call_.tensors.output) + offset * size_of(p.out_dtype);
+}
+
+// Asks for the row to be written, while others are transposed.
+void Panel::fetch_output(int64_t lane) const {
+  constexpr int64_t kCacheLine = 64;
+  const std::byte* row = output_row(lane);
+  const int64_t bytes = call_.problem.v_dim * static_cast<int64_t>(size_of(call_.problem.out_dtype));
+  for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(row + at, 1, 2);
+}
+
 void Panel::write(float unit, const std::function<float(int64_t head)>& value_scale,
                   const float* log2_per_anchor) const {
   const AttentionProblem& p = call_.problem;
   const Kernels& kernels = call_.kernels;
+  for (int64_t lane = 0; lane < rows.lanes; ++lane) fetch_output(lane);
   kernels.transpose(reinterpret_cast<const uint32_t*>(output), lanes, columns_, lanes, scratch_.rows,
                     columns_);
   for (int64_t lane = 0; lane < rows.lanes; ++lane) {
@@ -255,9 +271,7 @@ void Panel::write(float unit, const std::function<float(int64_t head)>& value_sc
       lse = static_cast<float>(
           kLn2 * (static_cast<double>(anchor) + std::log2(static_cast<double>(state.sum[lane])) - unit));
     }
-    const int64_t offset = batch_ * p.output.batch + head * p.output.head + row * p.output.row;
-    kernels.write_row(p.out_dtype, o, p.v_dim, factor, divisor,
-                      static_cast<std::byte*>(call_.tensors.output) + offset * size_of(p.out_dtype));
+    kernels.write_row(p.out_dtype, o, p.v_dim, factor, divisor, output_row(lane));
     if (call_.tensors.lse != nullptr) call_.tensors.lse[(batch_ * p.q_heads + head) * p.q_len + row] = lse;
   }
 }

@@ -1,6 +1,7 @@
 // What the FP32/BF16 and the FP8 path share: a panel of query rows, its state and its steps through a tile.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -116,6 +117,8 @@ class Panel {
 
   friend class PartialPanel;
   void finish_logits(const PanelQuery& query, bool log2_units);
+  std::byte* output_row(int64_t lane) const;
+  void fetch_output(int64_t lane) const;
   void accumulate_around(uint64_t keys, TileOperands& operands, const BlockKind* kinds, bool low);
   Probabilities probabilities(bool low) const {
     return {scratch_.scores, scratch_.pairs, low ? scratch_.low_pairs : nullptr};

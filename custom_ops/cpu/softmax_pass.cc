@@ -65,13 +65,15 @@ void SoftmaxPass::run(int64_t part, int64_t parts) {
       ascending_tiles(call_.problem, call_.mask.range(item_.batch), rows.first, rows.count);
   const int64_t count = tiles.end - tiles.begin;
   const PairsScope scope(call_.kernels);
-  for (int64_t tile = tiles.begin + count * part / parts; tile < tiles.begin + count * (part + 1) / parts;
-       ++tile) {
+  const int64_t first = tiles.begin + count * part / parts, past = tiles.begin + count * (part + 1) / parts;
+  for (int64_t tile = first; tile < past; ++tile) {
     bool loaded = false;
     for (int64_t i = 0; i < item_.panels; ++i) {
       if (!panels_[i].look_at(tile)) continue;
       if (!loaded) operands_.load(item_.batch, item_.kv_head, tile);
       loaded = true;
+      if (tile + 1 < past && form_ != Operand::fp32_few_rows)
+        operands_.fetch(item_.batch, item_.kv_head, tile + 1, i, item_.panels);
       step(panels_[i], queries_[i]);
     }
   }
