@@ -9,6 +9,10 @@ namespace {
 
 constexpr int64_t kCacheLine = 64;
 
+// Elements from one row of V to the next in a tile that is made: columns that lie a power of two apart would
+// fall on the same lines of the cache.
+int64_t row_of_values(int64_t columns) { return columns + kLaneBlock; }
+
 size_t tile_bytes(Operand form, int64_t width) { return kTileKeys * width * element_bytes(form); }
 
 }  // namespace
@@ -24,7 +28,7 @@ int64_t TileOperands::dims(Operand form, int64_t qk_dim) {
 size_t TileOperands::bytes(Operand form, int64_t qk_dim, int64_t v_dim) {
   const int64_t dim = dims(form, qk_dim), column = columns(form, v_dim);
   return Arena::bytes_for<std::byte>(tile_bytes(form, dim)) +
-         2 * Arena::bytes_for<std::byte>(tile_bytes(form, column)) +
+         2 * Arena::bytes_for<std::byte>(tile_bytes(form, row_of_values(column))) +
          Arena::bytes_for<uint16_t>(kTileKeys * std::max(dim, column));
 }
 
@@ -41,13 +45,13 @@ TileOperands::TileOperands(const Kernels& kernels, Operand form, const OperandSo
     return Tile{is_pairs(form) ? DType::bfloat16 : DType::float32, buffer, stride, buffer, false};
   };
   key_ = tile(dims_, dims_);
-  value_ = tile(columns_, is_pairs(form) ? kTileKeys : columns_);
+  value_ = tile(row_of_values(columns_), is_pairs(form) ? kTileKeys : row_of_values(columns_));
   clean_ = arena.take<std::byte>(tile_bytes(form, columns_));
   staging_ = arena.take<uint16_t>(kTileKeys * std::max(dims_, columns_));
   // What pads rows stays zero.
   if (dims_ > source.key.dim) std::memset(key_.buffer, 0, tile_bytes(form, dims_));
   if (columns_ == source.value.dim) return;
-  std::memset(value_.buffer, 0, tile_bytes(form, columns_));
+  std::memset(value_.buffer, 0, tile_bytes(form, row_of_values(columns_)));
   std::memset(staging_, 0, kTileKeys * std::max(dims_, columns_) * sizeof(uint16_t));
 }
 
@@ -63,7 +67,8 @@ void TileOperands::read_run(const RowView& view, bool values, int64_t offset, in
       kernels_.to_bfloat16(view.dtype, from, dim, to);
       continue;
     }
-    float* to = static_cast<float*>((values ? value_ : key_).buffer) + row * width;
+    float* to =
+        static_cast<float*>((values ? value_ : key_).buffer) + row * (values ? row_of_values(width) : width);
     if (source_.to_bfloat16) {
       kernels_.to_bfloat16(view.dtype, from, dim, staging_);
       kernels_.to_fp32(DType::bfloat16, staging_, dim, to);
@@ -104,7 +109,7 @@ void TileOperands::read(const KeyRows& rows, bool values, int64_t batch, int64_t
   tile.data = tile.buffer;
   if (!is_pairs(form_)) {
     tile.type = DType::float32;
-    tile.stride = values ? columns_ : dims_;
+    tile.stride = values ? row_of_values(columns_) : dims_;
   }
 
   if (old > 0) read_run(rows.past, values, offset(rows.past, first), 0, old);
@@ -112,7 +117,8 @@ void TileOperands::read(const KeyRows& rows, bool values, int64_t batch, int64_t
     read_run(rows.fresh, values, offset(rows.fresh, first + old - rows.past_len), old, count - old);
   if (count == kTileKeys) return;
   void* target = values && is_pairs(form_) ? staging_ : tile.buffer;
-  const size_t row_bytes = (values ? columns_ : dims_) * element_bytes(form_);
+  const int64_t row = !values ? dims_ : is_pairs(form_) ? columns_ : row_of_values(columns_);
+  const size_t row_bytes = row * element_bytes(form_);
   std::memset(static_cast<std::byte*>(target) + count * row_bytes, 0, (kTileKeys - count) * row_bytes);
 }
 

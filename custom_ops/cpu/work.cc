@@ -11,12 +11,19 @@ constexpr int64_t kItemsPerThread = 8;  // for balance; the split does not chang
 constexpr int64_t kPartKeys = 1024;     // at least, so that merging costs little
 constexpr int64_t kParts = 64;          // wanted in all
 
+// Enough for all panels of an item; FP8 items stay within a canonical block.
+int64_t rows_per_block(const AttentionProblem& p) {
+  if (p.precision == Precision::fp8) return kBlockRows;
+  return std::max(kBlockRows, kMaxPanels * kPanelLanes / std::max<int64_t>(1, p.group_size()));
+}
+
 }  // namespace
 
 Work::Work(const AttentionProblem& p)
     : problem_(p),
       flat_(p.q_len <= kGroupRows),
-      blocks_((p.q_len + kBlockRows - 1) / kBlockRows),
+      block_rows_(rows_per_block(p)),
+      blocks_((p.q_len + block_rows_ - 1) / block_rows_),
       heads_(p.batch * p.kv_heads) {
   const int64_t threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   const int64_t block = panels_of_block(0);
@@ -31,14 +38,14 @@ Work::Work(const AttentionProblem& p)
 
 int64_t Work::panels_of_block(int64_t block_row) const {
   if (flat_) return (problem_.group_size() * problem_.q_len + kPanelLanes - 1) / kPanelLanes;
-  const int64_t rows = std::min(kBlockRows, problem_.q_len - block_row);
+  const int64_t rows = std::min(block_rows_, problem_.q_len - block_row);
   return problem_.group_size() * ((rows + kPanelLanes - 1) / kPanelLanes);
 }
 
 WorkItem Work::item(int64_t index) const {
   const int64_t part = index % items_per_block_, head = index / items_per_block_ % heads_;
   const int64_t block = blocks_ - 1 - index / items_per_block_ / heads_;
-  WorkItem item{head / problem_.kv_heads, head % problem_.kv_heads, block * kBlockRows, 0, 0};
+  WorkItem item{head / problem_.kv_heads, head % problem_.kv_heads, block * block_rows_, 0, 0};
   const int64_t there = panels_of_block(item.block_row);
   item.first_panel = std::min(part * panels_per_item_, there);
   item.panels = std::min(panels_per_item_, there - item.first_panel);

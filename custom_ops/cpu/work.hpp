@@ -54,6 +54,7 @@ class Work {
 
   const AttentionProblem& problem_;
   const bool flat_;  // rows of several heads share panels
+  const int64_t block_rows_;
   int64_t blocks_, heads_, panels_per_item_, items_per_block_, parts_;
 };
 

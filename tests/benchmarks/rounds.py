@@ -12,6 +12,10 @@ SAMPLE_SECONDS = 0.02  # short calls are repeated until a sample lasts this long
 # libgomp's workers spin for about 15 ms after a call; nobody is timed against another's spinning.
 REST_SECONDS = 0.02
 
+# Faster calls are run once more before they are timed: whoever ran before left other data in the caches, and processors
+# slow down while they rest.
+WARM_SECONDS = 0.5
+
 Run = Callable[[], object]
 Gauge = Callable[[], float]
 
@@ -35,22 +39,21 @@ def timed_rounds(
     runs: Mapping[str, Run], rounds: int, gauges: Mapping[str, Gauge] | None = None
 ) -> list[Round]:
     """Everyone ran before; `gauges` are read once a round."""
-    repeats = {
-        name: max(1, math.ceil(SAMPLE_SECONDS / max(seconds_of(run), 1e-7))) for name, run in runs.items()
-    }
-    return [_one_round(runs, repeats, gauges or {}) for _ in range(rounds)]
+    once = {name: seconds_of(run) for name, run in runs.items()}
+    return [_one_round(runs, once, gauges or {}) for _ in range(rounds)]
 
 
-def _one_round(runs: Mapping[str, Run], repeats: Mapping[str, int], gauges: Mapping[str, Gauge]) -> Round:
+def _one_round(runs: Mapping[str, Run], once: Mapping[str, float], gauges: Mapping[str, Gauge]) -> Round:
     seconds = {}
     for name, run in runs.items():
         time.sleep(REST_SECONDS)
-        if repeats[name] > 1:
-            run()  # whoever ran before left other data in the caches
-        start = time.perf_counter()
-        for _ in range(repeats[name]):
+        if once[name] < WARM_SECONDS:
             run()
-        seconds[name] = (time.perf_counter() - start) / repeats[name]
+        repeats = max(1, math.ceil(SAMPLE_SECONDS / max(once[name], 1e-7)))
+        start = time.perf_counter()
+        for _ in range(repeats):
+            run()
+        seconds[name] = (time.perf_counter() - start) / repeats
     time.sleep(REST_SECONDS)
     return Round(seconds, {name: gauge() for name, gauge in gauges.items()})
 
