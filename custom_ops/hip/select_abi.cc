@@ -64,15 +64,6 @@ void print(std::ostream& out, const At& at) {
   out << kBufferNames[static_cast<size_t>(at.buffer)] << "+" << at.offset;
 }
 
-void print(std::ostream& out, const Copy& copy) {
-  out << "copy ";
-  print(out, copy.source);
-  out << " -> ";
-  print(out, copy.target);
-  out << " " << numbers(copy.counts) << " rows of " << copy.row_bytes << " bytes, strides "
-      << numbers(copy.source_strides) << " -> " << numbers(copy.target_strides) << "\n";
-}
-
 void print(std::ostream& out, const Launch& launch) {
   const KernelRow& row = *launch.kernel;
   out << "launch " << row.code_object << " " << row.kernel << " grid " << numbers(launch.grid) << " block "
@@ -101,7 +92,7 @@ int64_t give_choice(char* text, int64_t size, const Select& select) {
     const Choice choice = select();
     std::ostringstream out;
     out << "why " << choice.why << "\nworkspace " << choice.workspace_bytes << "\n";
-    for (const auto& step : choice.steps) std::visit([&](const auto& s) { print(out, s); }, step);
+    for (const Launch& launch : choice.launches) print(out, launch);
     return give(out.str(), text, size);
   } catch (const Error& refusal) {
     return -give(refusal.what(), text, size);
