@@ -56,7 +56,7 @@ def _listed(ort: Any) -> list[Any]:
 def is_real(device: Any) -> bool:
     """Whether it is a GPU that our kernels are compiled for, and not the emulated one."""
     metadata = device.ep_metadata
-    return metadata["emulated"] == "0" and metadata["architecture"].split(":")[0] == ARCHITECTURE
+    return (metadata["emulated"], metadata["architecture"].split(":")[0]) == ("0", ARCHITECTURE)
 
 
 def add_provider(

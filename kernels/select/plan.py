@@ -1,4 +1,4 @@
-"""The launches of a problem: past and new put together, inputs cast or quantised, attention, for decode the sum of the parts."""
+"""The launches of a problem: past and new put together, inputs cast or quantised, attention, the sum of decode's parts."""
 
 from __future__ import annotations
 

@@ -67,7 +67,9 @@ def options_for(
 
 
 def gpu_session(
-    model: onnx.ModelProto | bytes | str | Path, provider_options: Mapping[str, str] | None = None, **entries: str
+    model: onnx.ModelProto | bytes | str | Path,
+    provider_options: Mapping[str, str] | None = None,
+    **entries: str,
 ) -> ort.InferenceSession:
     if isinstance(model, Path):
         model = str(model)

@@ -65,6 +65,23 @@ def test_operator_names_are_the_same():
     assert in_cpp == set(schema.ATTRIBUTES_OF)
 
 
+def test_the_provider_has_the_version_of_the_package():
+    """ONNX Runtime takes nothing but a semantic version."""
+    written = re.search(
+        r'kVersion = "(\d+\.\d+\.\d+)"', (ROOT / "custom_ops/ep/names.hpp").read_text(encoding="utf-8")
+    )
+    assert written
+    assert f'version = "{written.group(1)}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_provider_options_are_documented():
+    source = (ROOT / "custom_ops/ep/options.cc").read_text(encoding="utf-8")
+    guide = (ROOT / "docs/gpu.md").read_text(encoding="utf-8")
+    options = re.findall(r'key == "(\w+)"', source)
+    assert len(options) == 4
+    assert not [option for option in options if f"`{option}`" not in guide]
+
+
 def test_the_reference_page_names_everything():
     for name in (*schema.INPUTS, *schema.OUTPUTS, *schema.ATTRIBUTES, *schema.ATTRIBUTES_OF):
         assert f"`{name}`" in OPERATORS, f"docs/operators.md does not mention {name}"

@@ -11,7 +11,7 @@ import pytest
 from reference.toy_model import HEADS, write_toy
 
 import zyfa_ort
-from zyfa_ort import numerics
+from zyfa_ort import gpu, numerics
 from zyfa_ort.errors import DeviceError, InputError
 
 

@@ -12,20 +12,31 @@ import numpy as np
 import pytest
 from custom_ops.expected import assert_close, assert_lse_close
 from custom_ops.gpu_session import gpu_session, run_attention_on_gpu
-from custom_ops.op_session import ATTENTION, Array, attention_outputs, one_node_model, run_attention, run_session
+from custom_ops.op_session import (
+    ATTENTION,
+    Array,
+    attention_outputs,
+    one_node_model,
+    run_attention,
+    run_session,
+)
 from kernels.select.cases import tensors
 from kernels.select.emulated_host import run as run_choice
 from ml_dtypes import bfloat16, float8_e4m3fn
 from onnx import TensorProto
 
 
-def compare(inputs: Mapping[str, Array], outputs: tuple[str, ...] = ("output", "lse"), **attributes: Any) -> dict[str, Array]:
+def compare(
+    inputs: Mapping[str, Array], outputs: tuple[str, ...] = ("output", "lse"), **attributes: Any
+) -> dict[str, Array]:
     """On both; precision decides the tolerance, past and present are the same bits."""
     got = run_attention_on_gpu(inputs, outputs, **attributes)
     wanted = run_attention(inputs, outputs, **attributes)
     fp8 = attributes.get("precision") == "fp8" or inputs["query"].dtype == float8_e4m3fn
     narrow = got["output"].dtype != np.float32
-    assert_close(got["output"], wanted["output"], ("fp8_model_bfloat16" if narrow else "fp8_model") if fp8 else "bf16")
+    assert_close(
+        got["output"], wanted["output"], ("fp8_model_bfloat16" if narrow else "fp8_model") if fp8 else "bf16"
+    )
     for name in set(outputs) - {"output"}:
         if name == "lse":
             assert_lse_close(got["lse"], wanted["lse"], "fp8_model" if fp8 else "bf16")
@@ -113,7 +124,9 @@ def test_a_mask_with_holes_and_fp8_is_an_error_and_the_session_lives_on() -> Non
     whole = run_session(session, inputs)["output"]
     holes = inputs | {"key_mask": inputs["key_mask"].copy()}
     holes["key_mask"][1, 30] = 0
-    with pytest.raises(Exception, match=r"ZyfaExecutionProvider: key_mask: expected one run .* the output is NaN there"):
+    with pytest.raises(
+        Exception, match=r"ZyfaExecutionProvider: key_mask: expected one run .* the output is NaN there"
+    ):
         run_session(session, holes)
     assert run_session(session, inputs)["output"].tobytes() == whole.tobytes()
 

@@ -1,0 +1,90 @@
+"""Device tensors of the caller, and memory that does not grow."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+from custom_ops.gpu_session import free_memory, gpu_session, in_process
+from custom_ops.op_session import ATTENTION, one_node_model, run_session
+from kernels.select.cases import tensors
+
+AMD = 0x1002
+
+
+def on_device(array: Any) -> ort.OrtValue:
+    return ort.OrtValue.ortvalue_from_numpy(array, "gpu", 0, vendor_id=AMD)
+
+
+def test_tensors_that_stay_on_the_device() -> None:
+    """A cache that goes round: present of one run is past of the next, bound as it is."""
+    inputs = tensors(20, 20, (64, 64), np.float32, past=0)
+    step = tensors(1, 21, (64, 64), np.float32, past=20)
+    outputs = {"output": np.float32, "present_key": np.float32, "present_value": np.float32}
+    attributes = {"precision": "bf16"}
+    session = gpu_session(one_node_model(ATTENTION, step, outputs, attributes))
+    whole = run_session(
+        session, inputs | {f"past_{n}": np.zeros((1, 1, 0, 64), np.float32) for n in ("key", "value")}
+    )
+    cache = {f"past_{n}": on_device(whole[f"present_{n}"]) for n in ("key", "value")}
+    for _ in range(3):
+        binding = session.io_binding()
+        for name in ("query", "key", "value"):
+            binding.bind_cpu_input(name, step[name])
+        for name, value in cache.items():
+            binding.bind_ortvalue_input(name, value)
+        keys = cache["past_key"].shape()[2] + 1
+        made = {
+            name: ort.OrtValue.ortvalue_from_shape_and_type(
+                [1, 1, keys, 64], np.float32, "gpu", 0, vendor_id=AMD
+            )
+            for name in ("present_key", "present_value")
+        }
+        for name, value in made.items():
+            binding.bind_ortvalue_output(name, value)
+        binding.bind_output("output", "cpu")
+        session.run_with_iobinding(binding)
+        cache = {f"past_{name[8:]}": value for name, value in made.items()}
+    assert cache["past_key"].device_name() == "hip"
+    added = np.concatenate([whole["present_key"], *[step["key"].swapaxes(1, 2)] * 3], axis=2)
+    assert cache["past_key"].numpy().tobytes() == added.tobytes()
+
+
+def test_runs_need_no_more_memory_than_the_first() -> None:
+    inputs = tensors(40, 90, (128, 128), np.float32, batch=2, past=50)
+    outputs = {"output": np.float32, "present_key": np.float32, "present_value": np.float32}
+    session = gpu_session(one_node_model(ATTENTION, inputs, outputs, {"precision": "fp8"}))
+    run_session(session, inputs)
+    before = free_memory()
+    for _ in range(20):
+        run_session(session, inputs)
+    assert free_memory() == before
+
+
+def test_memory_goes_back_with_the_session() -> None:
+    inputs = tensors(40, 90, (64, 64), batch=2)
+
+    def one() -> None:
+        session = gpu_session(one_node_model(ATTENTION, inputs, {"output": inputs["query"].dtype}, {}))
+        run_session(session, inputs)
+
+    one()
+    gc.collect()
+    before = free_memory()
+    for _ in range(3):
+        one()
+        gc.collect()
+    assert free_memory() == before
+
+
+def test_a_session_that_is_never_closed_ends_quietly() -> None:
+    done = in_process(
+        """
+inputs = tensors(40, 40, (64, 64))
+session = gpu_session(one_node_model(ATTENTION, inputs, {"output": inputs["query"].dtype}, {}))
+print(run_session(session, inputs)["output"].shape)
+"""
+    )
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "(1, 40, 2, 64)", "")
