@@ -12,6 +12,9 @@
 namespace zyfa::ep {
 namespace {
 
+constexpr const char* kNoWait =
+    "disable_synchronize_execution_providers";  // of a run, in ONNX Runtime's words
+
 // Why the node has no GPU kernel; empty when it has one, or when that shows in the run.
 std::string refusal(const OrtNode* node, const Provider& provider) {
   try {
@@ -37,6 +40,12 @@ Provider::Provider(hip::Device& on, const Options& given, const OrtLogger* logge
   };
   GetKernelRegistry = [](OrtEp*, const OrtKernelRegistry** registry) noexcept {
     return ops::guarded(kProviderName, [&] { *registry = kernel_registry(); });
+  };
+  OnRunStart = [](OrtEp*, const OrtRunOptions* run) noexcept {
+    return ops::guarded(kProviderName, [&] {
+      const char* no_wait = ops::api->GetRunConfigEntry(run, kNoWait);
+      this_run_waits = no_wait == nullptr || std::strcmp(no_wait, "1") != 0;
+    });
   };
   IsConcurrentRunSupported = [](OrtEp*, bool* supported) noexcept -> OrtStatus* {
     *supported = true;

@@ -43,6 +43,8 @@ class Notification : public OrtSyncNotificationImpl {
 
 }  // namespace
 
+thread_local bool this_run_waits = true;
+
 SyncStream::SyncStream(hip::Device& device) : OrtSyncStreamImpl{}, stream_(device) {
   ort_version_supported = ops::api_version;
   Release = [](OrtSyncStreamImpl* self) noexcept { delete static_cast<SyncStream*>(self); };
@@ -56,7 +58,11 @@ SyncStream::SyncStream(hip::Device& device) : OrtSyncStreamImpl{}, stream_(devic
   Flush = [](OrtSyncStreamImpl* self) noexcept {
     return ops::guarded(kProviderName, [&] { static_cast<SyncStream*>(self)->stream_.synchronize(); });
   };
-  OnSessionRunEnd = Flush;
+  // What Flush returns is not told to anybody (1.32), what this does is an error of the run.
+  OnSessionRunEnd = [](OrtSyncStreamImpl* self) noexcept -> OrtStatus* {
+    if (!this_run_waits) return nullptr;
+    return ops::guarded(kProviderName, [&] { static_cast<SyncStream*>(self)->stream_.synchronize(); });
+  };
 }
 
 }  // namespace zyfa::ep

@@ -6,6 +6,9 @@
 
 namespace zyfa::ep {
 
+// Whether the run of this thread waits for its work at its end. A run starts and ends in one thread.
+extern thread_local bool this_run_waits;
+
 class SyncStream : public OrtSyncStreamImpl {
  public:
   explicit SyncStream(hip::Device& device);

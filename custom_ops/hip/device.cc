@@ -1,6 +1,7 @@
 #include "device.hpp"
 
 #include <array>
+#include <cstdio>
 #include <cstring>
 
 #include "../error.hpp"
@@ -106,12 +107,14 @@ void Device::add_stream(StreamHandle stream) {
   status_[stream] = take_word();
 }
 
-void Device::remove_stream(StreamHandle stream) noexcept {
+bool Device::remove_stream(StreamHandle stream) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = status_.find(stream);
-  if (found == status_.end()) return;
+  if (found == status_.end()) return false;
+  const bool left = *found->second != 0;
   words_.push_back(found->second);
   status_.erase(found);
+  return left;
 }
 
 bool Device::knows(StreamHandle stream) {
@@ -148,7 +151,7 @@ Stream::~Stream() {
   const Runtime& hip = Runtime::get();
   hip.StreamSynchronize(handle);
   device.pool.finished(handle);
-  device.remove_stream(handle);
+  if (device.remove_stream(handle)) std::fprintf(stderr, "%s\n", kHoles);
   hip.StreamDestroy(handle);
 }
 

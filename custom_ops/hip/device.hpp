@@ -51,7 +51,8 @@ class Device {
   void check_status(StreamHandle stream);
   bool knows(StreamHandle stream);
   void add_stream(StreamHandle stream);
-  void remove_stream(StreamHandle stream) noexcept;
+  // True when a status is left that nobody has asked for.
+  bool remove_stream(StreamHandle stream) noexcept;
 
  private:
   explicit Device(int ordinal);

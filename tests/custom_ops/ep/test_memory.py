@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnxruntime as ort
+import pytest
 from custom_ops.gpu_session import free_memory, gpu_session, in_process
 from custom_ops.op_session import ATTENTION, one_node_model, run_session
 from kernels.select.cases import tensors
@@ -50,6 +51,27 @@ def test_tensors_that_stay_on_the_device() -> None:
     assert cache["past_key"].device_name() == "hip"
     added = np.concatenate([whole["present_key"], *[step["key"].swapaxes(1, 2)] * 3], axis=2)
     assert cache["past_key"].numpy().tobytes() == added.tobytes()
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_runs_that_do_not_wait(holes: bool) -> None:
+    """The output is waited for when it is read; nobody is there to be told of holes, but the output is NaN."""
+    inputs = tensors(40, 70, (128, 128), np.float32) | {"key_mask": np.ones((1, 70), np.int64)}
+    inputs["key_mask"][0, 30] = 0 if holes else 1
+    session = gpu_session(one_node_model(ATTENTION, inputs, {"output": np.float32}, {"precision": "fp8"}))
+    options = ort.RunOptions()
+    options.add_run_config_entry("disable_synchronize_execution_providers", "1")
+    binding = session.io_binding()
+    for name, array in inputs.items():
+        binding.bind_ortvalue_input(name, on_device(array))
+    output = ort.OrtValue.ortvalue_from_shape_and_type([1, 40, 2, 128], np.float32, "gpu", 0, vendor_id=AMD)
+    binding.bind_ortvalue_output("output", output)
+    for _ in range(3):
+        session.run_with_iobinding(binding, options)
+    assert np.isnan(output.numpy()).all() == holes
+    if not holes:
+        wanted = run_session(session, inputs)["output"]
+        assert output.numpy().tobytes() == wanted.tobytes()
 
 
 def test_runs_need_no_more_memory_than_the_first() -> None:
