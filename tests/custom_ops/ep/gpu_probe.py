@@ -37,7 +37,10 @@ def model(precision: str, count: int) -> bytes:
     graph = helper.make_graph(
         nodes,
         "g",
-        [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, "s", 1, DIM]) for n in ("query", "key", "value")],
+        [
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, "s", 1, DIM])
+            for n in ("query", "key", "value")
+        ],
         [helper.make_tensor_value_info("output", TensorProto.FLOAT, None)],
         [helper.make_tensor("zero", TensorProto.FLOAT, [1], [0.0])],
     )

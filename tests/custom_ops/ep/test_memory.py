@@ -101,6 +101,26 @@ def test_memory_goes_back_with_the_session() -> None:
     assert free_memory() == before
 
 
+def test_the_registration_is_taken_back_and_made_again() -> None:
+    done = in_process(
+        """
+import gc
+inputs = tensors(40, 40, (64, 64))
+model = one_node_model(ATTENTION, inputs, {"output": inputs["query"].dtype}, {})
+answers = set()
+for _ in range(3):
+    session = gpu_session(model)
+    answers.add(run_session(session, inputs)["output"].tobytes())
+    del session
+    gc.collect()
+    ort.unregister_execution_provider_library(gpu.PROVIDER)
+    assert not [d for d in ort.get_ep_devices() if d.ep_name == gpu.PROVIDER]
+print(len(answers))
+"""
+    )
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "1", "")
+
+
 def test_a_session_that_is_never_closed_ends_quietly() -> None:
     done = in_process(
         """
