@@ -7,15 +7,16 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 # What the installed package is compiled from, and what of it clang-format looks after.
-FORMATTED := $(shell find custom_ops kernels -name '*.cc' -o -name '*.hpp' -o -name '*.h' -o -name '*.hip')
-SOURCES := $(FORMATTED) $(shell find custom_ops kernels -name '*.map') \
+CXX_FILES := -name '*.cc' -o -name '*.hpp' -o -name '*.h' -o -name '*.hip'
+FORMATTED := $(shell find custom_ops kernels tests $(CXX_FILES))
+SOURCES := $(shell find custom_ops kernels $(CXX_FILES) -o -name '*.map') \
   $(shell find custom_ops kernels -name '*.def' -o -name CMakeLists.txt -o -name '*.cmake') \
   $(wildcard kernels/asm/*.py kernels/asm/probe/*.py kernels/select/*.py) CMakeLists.txt pyproject.toml
 
 export PYTHONUTF8 := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test slow-test sanitize coverage lint format clean
+.PHONY: demo test slow-test sanitize coverage bench-cpu lint format clean
 
 demo: .venv/demo
 	$(BIN)/python -m zyfa_ort.demo --cache .cache/demo
@@ -44,6 +45,13 @@ sanitized-tests:
 # About 6 minutes; with OURS=1 under 2: the results of the other tools are kept.
 coverage: .venv/dev
 	cd tests && ../$(BIN)/python -m models.coverage ../docs/coverage.md $(if $(OURS),--ours)
+
+# Our CPU kernels beside everyone else's, into docs/performance.md: about 15 minutes, an hour or more with
+# BENCH="--shapes full". The whole-model row needs what `make demo` leaves.
+BENCH ?= --shapes quick --scaling --memory --model --streams
+bench-cpu: .venv/dev
+	@mkdir -p .cache
+	cd tests && ../$(BIN)/python -m benchmarks.cpu $(BENCH) --csv ../.cache/bench-cpu.csv --write ../docs/performance.md
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -20,7 +20,8 @@ class Variable:
 
 LIBRARY = Variable("ZYFA_LIBRARY", "path of libzyfa_ort_ops.so, instead of the installed one")
 CPU_ISA = Variable(
-    "ZYFA_CPU_ISA", "instruction set of the CPU kernel: baseline, avx2 or avx512, instead of the best one"
+    "ZYFA_CPU_ISA",
+    "instruction set of the CPU kernel: baseline (neon), avx2, avx512, avx512_bf16 or amx_bf16, instead of the best one",
 )
 ORT_INCLUDE_DIR = Variable("ZYFA_ORT_INCLUDE_DIR", "build time: folder that holds onnxruntime_c_api.h")
 HIP_LIBRARY = Variable(

@@ -212,8 +212,9 @@ TOLERANCES: Final[dict[str, Tolerance]] = {
 }
 
 # Absolute errors of lse, in nats, beside a relative 1e-6. A row sum of rounded P is off by what the largest
-# probability is off by: 2^-9 in BF16, up to 8 % of a lean one. The FP8 model sums the same codes, in float64.
-LSE_TOLERANCES: Final[dict[str, float]] = {"fp32": 2e-5, "bf16": 4e-3, "fp8": 8e-2, "fp8_model": 2e-4}
+# probability is off by: 2^-9 in BF16, up to 8 % of a lean one. The FP8 model sums the same codes, in float64,
+# but for one in 10^4: a code step of a key that holds a few percent of the row.
+LSE_TOLERANCES: Final[dict[str, float]] = {"fp32": 2e-5, "bf16": 4e-3, "fp8": 8e-2, "fp8_model": 2e-3}
 
 # Error of the FP8 scheme over that of the AITER v3 model on the same codes. Synthetic families measure 0.003
 # (sink) to 1.13 (logits of 8 nats).
@@ -221,6 +222,16 @@ FP8_OVER_AITER: Final = 1.15
 # Long flat rows have neither edge tiles that matter nor a tail for AITER to lose: the ratio is that of the
 # probabilities alone, 3.14 % / 2.65 % = 1.186 (1.17 to 1.20 measured at 32K).
 FP8_OVER_AITER_FLAT: Final = 1.25
+
+# Error of a kernel over the one that was modelled for its scheme before there were kernels, on the same family of inputs:
+# rows were sampled there, which moves a figure by up to 10 %.
+FP8_OVER_MODELLED: Final = 1.10
+# Error with tau = 1 over that of moving the anchor at every new maximum, on rows that few keys own: their largest
+# probability leaves the centre of its cell (1.17 to 1.22 measured on logits of 3 and 8 nats, 1.05 on Gaussian ones).
+FP8_TAU_COST: Final = 1.25
+# SmolLM2 activations, all heads pooled: error of the scheme over that of AITER v3, and over that of Lean P in every tile.
+FP8_CAPTURE_OVER_AITER: Final = 0.12
+FP8_CAPTURE_OVER_LEAN: Final = 0.5
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "fp8_inputs.hpp"
-#include "group.hpp"
+#include "passes.hpp"
 
 namespace zyfa::cpu {
 namespace {
@@ -29,6 +28,25 @@ void write_present(const AttentionProblem& p, const KeyRows& rows, void* present
   });
 }
 
+void softmax_in_parts(const AttentionCall& call, const ParallelFor& parallel_for) {
+  const int64_t items = call.work.items(), parts = call.work.parts(), panels = call.work.max_panels();
+  std::vector<PartialPanel> partials(items * parts * panels);
+  parallel_for(items * parts, [&](int64_t index) {
+    const WorkItem item = call.work.item(index / parts);
+    if (item.panels == 0) return;
+    SoftmaxPass pass(call, item);
+    pass.run(index % parts, parts);
+    pass.save(partials.data() + index * panels);
+  });
+  parallel_for(items, [&](int64_t index) {
+    const WorkItem item = call.work.item(index);
+    if (item.panels == 0) return;
+    SoftmaxPass pass(call, item);
+    pass.merge(partials.data() + index * parts * panels, panels, parts);
+    pass.write();
+  });
+}
+
 }  // namespace
 
 void attention(const AttentionProblem& p, const AttentionTensors& t, const ParallelFor& parallel_for,
@@ -36,25 +54,28 @@ void attention(const AttentionProblem& p, const AttentionTensors& t, const Paral
   write_present(p, key_rows(p, t), t.present_key, parallel_for);
   write_present(p, value_rows(p, t), t.present_value, parallel_for);
 
-  const int64_t groups_per_head = (p.q_len + kGroupRows - 1) / kGroupRows;
-  const int64_t groups = p.batch * p.q_heads * groups_per_head;
-  if (groups == 0) return;
+  const Work work(p);
+  if (work.items() == 0) return;
   const KeyMask mask(p, t.key_mask);
-  const AttentionCall call{p, t, mask, kernels()};
+  const AttentionCall call{p, t, mask, kernels(), work};
   std::optional<Fp8Inputs> fp8;
   if (p.precision == Precision::fp8) fp8.emplace(p, t, mask, parallel_for);
 
-  parallel_for(groups, [&](int64_t index) {
-    // Last rows first: under a causal mask they are the longest.
-    const int64_t heads = p.batch * p.q_heads;
-    const int64_t first_row = (groups_per_head - 1 - index / heads) * kGroupRows;
-    const Group group{index % heads / p.q_heads, index % p.q_heads, first_row,
-                      std::min(kGroupRows, p.q_len - first_row)};
-    if (fp8)
-      fp8_group(call, *fp8, group, trace);
-    else
-      softmax_group(call, group);
-  });
+  if (fp8) {
+    parallel_for(work.items(), [&](int64_t index) {
+      if (const WorkItem item = work.item(index); item.panels > 0) fp8_pass(call, *fp8, item, trace);
+    });
+  } else if (work.parts() > 1) {
+    softmax_in_parts(call, parallel_for);
+  } else {
+    parallel_for(work.items(), [&](int64_t index) {
+      const WorkItem item = work.item(index);
+      if (item.panels == 0) return;
+      SoftmaxPass pass(call, item);
+      pass.run(0, 1);
+      pass.write();
+    });
+  }
 }
 
 }  // namespace zyfa::cpu

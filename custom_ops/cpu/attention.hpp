@@ -17,8 +17,8 @@ struct AttentionTensors {
   float* lse;
 };
 
-// Computes every output. Work is split over (batch, head, 32 query rows); scratch memory is per thread and
-// does not grow with q_len * kv_len. `trace` receives the FP8 path's probabilities, for tests; it must be
+// Computes every output. Work is split over (batch, key head, query rows); scratch memory is per thread and
+// does not grow with the lengths. `trace` receives the FP8 path's probabilities, for tests; it must be
 // thread-safe.
 void attention(const AttentionProblem& problem, const AttentionTensors& tensors,
                const ParallelFor& parallel_for, const Fp8Trace* trace = nullptr);

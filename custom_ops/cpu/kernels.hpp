@@ -1,56 +1,129 @@
 // The inner loops, compiled once per instruction set (isa/) and chosen at load.
+//
+// A panel is up to 64 query rows that go through the keys together. Rows are the lanes of every vector:
+// scores and probabilities are key-major (kTileKeys x lanes), outputs column-major (columns x lanes), so that
+// maxima, exponentials and sums of a row never cross lanes and K and V are used in the order in which they
+// lie.
 #pragma once
 
 #include <cstdint>
 
+#include "../dtype.hpp"
+
 namespace zyfa::cpu {
 
 constexpr int64_t kTileKeys = 64;    // one bit per key fits a 64-bit word
-constexpr int64_t kGroupRows = 32;   // query rows that share a tile; the canonical group of docs/numerics.md
-constexpr int64_t kColumnStep = 16;  // V tiles are zero-padded to a multiple of this many columns
+constexpr int64_t kLaneBlock = 16;   // lanes come in blocks
+constexpr int64_t kPanelLanes = 64;  // at most
+constexpr int64_t kFewRows = 4;      // lanes that have products of their own
+constexpr int64_t kStep = 32;        // dims and columns of operands are zero-padded to multiples of this
 
-constexpr int64_t padded_columns(int64_t columns) {
-  return (columns + kColumnStep - 1) / kColumnStep * kColumnStep;
-}
+constexpr int64_t padded(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
-struct RowStats {
-  float max;  // over everything that is not NaN; -inf when nothing is
-  bool has_nan;
+// What operands of the products are made of.
+enum class Operand {
+  fp32,            // K and V as rows
+  fp32_few_rows,   // the same for panels of up to kFewRows rows, Q as rows too
+  bfloat16_pairs,  // K as rows, V transposed (columns x kTileKeys); Q and P as words of two consecutive dims
+                   // or keys, the first in the low half
 };
 
-// Affine map from a score to the exponent it stands for: fma(s - shift, factor, offset), two roundings.
-struct ScoreMap {
-  float shift, factor, offset;
+constexpr bool is_pairs(Operand operand) { return operand == Operand::bfloat16_pairs; }
+constexpr int64_t element_bytes(Operand operand) { return is_pairs(operand) ? 2 : 4; }
+
+// How the lanes of a block take part in a tile of the FP8 path.
+enum class BlockKind : uint8_t { skip, lean, two_term, bfloat16 };
+
+// State of the rows of a panel, one value per lane.
+struct LaneState {
+  float anchor[kPanelLanes];      // running maximum, -inf before the first key
+  float sum[kPanelLanes];         // of the probabilities as they multiply V
+  float keep[kPanelLanes];        // factor for what was accumulated before the current tile
+  int32_t nan[kPanelLanes];       // not 0: saw a NaN score of a visible key (FP8 path; FP32 sums become NaN)
+  int32_t exponent[kPanelLanes];  // FP8 path: block exponent d of the current tile
+};
+
+// Logits of a tile, from its scores: fma(s - shift, factor, offset) with lane values.
+struct LaneScale {
+  float factor[kPanelLanes];  // log2 units per unit of score, not negative
+  bool finished;              // scores are log2 units (FP8) already: softcap or bias were applied
+};
+
+// Rows of a tile that will be wanted soon; bytes is 0 for nothing.
+struct Ahead {
+  const void* rows = nullptr;
+  int64_t stride = 0, bytes = 0;
 };
 
 struct Kernels {
   const char* isa;
+  Operand fastest;  // for values that bfloat16 holds exactly
 
-  // s[r][c] = sum over d of q[r][d] * k[d][c]; q is rows x dim, k is dim x kTileKeys, s is rows x kTileKeys.
-  void (*scores)(const float* q, const float* k, int64_t rows, int64_t dim, float* s);
-  // The same with operands whose products and sums are exact in double precision; one rounding at the end.
-  void (*exact_scores)(const double* q, const double* k, int64_t rows, int64_t dim, float* s);
-  // o[r][c] = o[r][c] * keep[r] + sum over keys of p[r][key] * v[key][c]; `columns` is a multiple of
-  // kColumnStep.
-  void (*accumulate)(const float* p, const float* v, int64_t rows, int64_t columns, const float* keep,
-                     float* o);
+  // s[key][lane] = sum over dims of k[key][dim] * q[dim][lane]. `k_stride` in elements.
+  void (*scores)(const float* k, int64_t k_stride, const float* q, int64_t dim, int64_t lanes, float* s);
+  // o[column][lane] = o[column][lane] * keep[lane] + sum over keys of v[key][column] * p[key][lane].
+  void (*accumulate)(const float* v, int64_t v_stride, const float* p, int64_t columns, int64_t lanes,
+                     const float* keep, float* o);
+  // The same for up to kFewRows rows, whose queries lie as rows; K and V of any floating point type. The
+  // other lanes of s and o are left as they are.
+  void (*scores_few)(DType type, const void* k, int64_t k_stride, const float* q, int64_t q_stride,
+                     int64_t dim, int64_t rows, int64_t lanes, const Ahead& ahead, float* s);
+  void (*accumulate_few)(DType type, const void* v, int64_t v_stride, const float* p, int64_t columns,
+                         int64_t rows, int64_t lanes, const float* keep, const Ahead& ahead, float* o);
+  // The same on bfloat16 pairs; null where FP32 is as fast. `dim` and `columns` are multiples of kStep; v is
+  // columns x kTileKeys.
+  void (*scores_pairs)(const uint16_t* k, int64_t k_stride, const uint32_t* q, int64_t dim, int64_t lanes,
+                       float* s);
+  void (*accumulate_pairs)(const uint16_t* v, const uint32_t* p, int64_t columns, int64_t lanes,
+                           const float* keep, float* o);
+  // See PairsScope.
+  void (*begin_pairs)();
+  void (*end_pairs)();
 
-  // The functions below work on one row of kTileKeys scores, where invisible keys are -inf. All return the
-  // sum of p.
-  RowStats (*row_stats)(const float* s);
-  // p = exp2((s - max) * factor), FP32 polynomial (relative error below 2e-7), rounded to bfloat16 when
-  // asked.
-  float (*softmax_row)(const float* s, float max, float factor, bool to_bfloat16, float* p);
-  // Lean P: p = decode(min(max(rint(t), 0), 126)) * block_scale with t = map(s).
-  float (*lean_row)(const float* s, ScoreMap map, float block_scale, float* p);
-  // Two-term P: p = (hi + lo / 16) * block_scale with hi, lo the e4m3 roundings of exp2(map(s)).
-  float (*two_term_row)(const float* s, ScoreMap map, float block_scale, float* p);
-  // p = bfloat16(exp2(map(s))) * block_scale.
-  float (*bfloat16_row)(const float* s, ScoreMap map, float block_scale, float* p);
+  // s = -inf for keys whose bit is not set and for lanes with key < begin[lane] or key >= end[lane].
+  void (*hide)(uint64_t keys, const int32_t* begin, const int32_t* end, int64_t lanes, float* s);
+
+  // Online softmax: moves anchors, sets keep, turns scores into p (in place for FP32), adds to the sums.
+  // p = exp2((s - anchor) * factor), relative error below 2e-7; for bfloat16 rounded before it is summed.
+  void (*softmax_fp32)(const float* factor, int64_t lanes, LaneState& state, float* s);
+  void (*softmax_bfloat16)(const float* factor, int64_t lanes, LaneState& state, float* s);
+  void (*softmax_pairs)(const float* factor, int64_t lanes, LaneState& state, const float* s, uint32_t* p);
+
+  // A tile of docs/numerics.md, "A row in a tile". FP32: p in place, hi + lo / 16 in two-term blocks. Pairs:
+  // p and, unless `low` is null, the second terms, which are 0 in blocks of other kinds.
+  void (*fp8_fp32)(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state, float* s);
+  void (*fp8_pairs)(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state,
+                    const float* s, uint32_t* p, uint32_t* low);
+
+  // Contiguous elements of a type, converted.
+  void (*to_fp32)(DType type, const void* from, int64_t count, float* to);
+  void (*to_bfloat16)(DType type, const void* from, int64_t count, uint16_t* to);
+  // from * factor / divisor, rounded to the type.
+  void (*write_row)(DType type, const float* from, int64_t count, float factor, float divisor, void* to);
+  // to[column][row] = from[row][column] on words; rows and columns are multiples of kLaneBlock, strides in
+  // words.
+  void (*transpose)(const uint32_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint32_t* to,
+                    int64_t to_stride);
+  // to[column][key] = from[key][column] on 16-bit elements, kTileKeys keys; columns is a multiple of kStep.
+  void (*transpose_values)(const uint16_t* from, int64_t columns, uint16_t* to);
+  // Bit `key` is set when a row of `count` elements holds NaN or infinity; kTileKeys rows.
+  uint64_t (*not_finite)(DType type, const void* rows, int64_t stride, int64_t count);
 };
 
-// The best set this machine has, or the one ZYFA_CPU_ISA names (baseline, avx2, avx512). Throws Error when
-// that one is unknown or not supported here.
+// Around a run of products of pairs on one thread.
+class PairsScope {
+ public:
+  explicit PairsScope(const Kernels& kernels) : kernels_(kernels) { kernels.begin_pairs(); }
+  ~PairsScope() { kernels_.end_pairs(); }
+  PairsScope(const PairsScope&) = delete;
+  PairsScope& operator=(const PairsScope&) = delete;
+
+ private:
+  const Kernels& kernels_;
+};
+
+// The best set this machine has, or the one ZYFA_CPU_ISA names. Throws Error when that one is unknown or not
+// supported here.
 const Kernels& kernels();
 
 }  // namespace zyfa::cpu

@@ -1,26 +1,58 @@
 #include "quantize.hpp"
 
+#include <algorithm>
 #include <cfloat>
-#include <cmath>
 #include <vector>
 
+#include "elements.hpp"
 #include "float_formats.hpp"
-#include "hadamard.hpp"
 
 namespace zyfa::cpu {
 namespace {
 
-void read_rotated(const HeadRows& source, int64_t b, int64_t h, int64_t row, float* out) {
-  source.read(b, h, row, out);
-  if (source.rotation_block != 0) hadamard_row(out, source.dim, source.rotation_block);
+struct Row {
+  DType type;
+  const void* data;
+};
+
+// The row as it is stored, or in `scratch` when it has to be rotated or put together.
+Row row_at(const HeadRows& source, int64_t b, int64_t h, int64_t at, float* scratch) {
+  Row row = {DType::float32, scratch};
+  if (source.stored.data != nullptr)
+    row = {source.stored.dtype, source.stored.at(b, h, at)};
+  else
+    source.read(b, h, at, scratch);
+  if (source.rotation_block == 0) return row;
+  elements().rotate(row.type, row.data, source.dim, source.rotation_block, DType::float32, scratch, nullptr);
+  return {DType::float32, scratch};
 }
 
-float largest_finite(const float* row, int64_t count, float so_far) {
-  for (int64_t i = 0; i < count; ++i) {
-    const float magnitude = std::fabs(row[i]);
-    if (magnitude <= FLT_MAX && magnitude > so_far) so_far = magnitude;
-  }
-  return so_far;
+constexpr int64_t kElementsPerTask = 65536;
+
+int64_t rows_per_task(const HeadRows& source) {
+  return std::max<int64_t>(1, kElementsPerTask / std::max<int64_t>(1, source.heads * source.dim));
+}
+
+int64_t tasks_per_batch(const HeadRows& source) {
+  return (source.rows + rows_per_task(source) - 1) / rows_per_task(source);
+}
+
+// Calls visit(task, b, h, row, scratch of `dim` floats) for every row of every head, in the order of memory
+// within a task.
+template <typename Visit>
+void for_each_row(const HeadRows& source, const ParallelFor& parallel_for, const Visit& visit) {
+  const int64_t tasks = tasks_per_batch(source), rows = rows_per_task(source);
+  parallel_for(source.batch * tasks, [&](int64_t task) {
+    const int64_t b = task / tasks, first = task % tasks * rows, last = std::min(source.rows, first + rows);
+    std::vector<float> scratch(source.dim);
+    if (source.stored.data != nullptr && source.stored.strides.head < source.stored.strides.row) {
+      for (int64_t at = first; at < last; ++at)
+        for (int64_t h = 0; h < source.heads; ++h) visit(task, b, h, at, scratch.data());
+    } else {
+      for (int64_t h = 0; h < source.heads; ++h)
+        for (int64_t at = first; at < last; ++at) visit(task, b, h, at, scratch.data());
+    }
+  });
 }
 
 }  // namespace
@@ -32,29 +64,28 @@ float fp8_scale(float amax) {
 }
 
 void head_amax(const HeadRows& source, const ParallelFor& parallel_for, float* amax) {
-  parallel_for(source.batch * source.heads, [&](int64_t index) {
-    const int64_t b = index / source.heads, h = index % source.heads;
-    std::vector<float> row(source.dim);
-    float largest = 0.0f;
-    for (int64_t at = 0; at < source.rows; ++at) {
-      if (source.counts && !source.counts(b, at)) continue;
-      read_rotated(source, b, h, at, row.data());
-      largest = largest_finite(row.data(), source.dim, largest);
-    }
-    amax[index] = largest;
+  const int64_t tasks = tasks_per_batch(source);
+  std::vector<float> of_task(source.batch * tasks * source.heads, 0.0f);
+  for_each_row(source, parallel_for, [&](int64_t task, int64_t b, int64_t h, int64_t at, float* scratch) {
+    if (source.counts && !source.counts(b, at)) return;
+    const Row row = row_at(source, b, h, at, scratch);
+    float& largest = of_task[task * source.heads + h];
+    largest = std::max(largest, elements().largest_finite(row.type, row.data, source.dim));
   });
+  std::fill(amax, amax + source.batch * source.heads, 0.0f);
+  for (int64_t task = 0; task < source.batch * tasks; ++task)
+    for (int64_t h = 0; h < source.heads; ++h) {
+      float& largest = amax[task / tasks * source.heads + h];
+      largest = std::max(largest, of_task[task * source.heads + h]);
+    }
 }
 
 void quantize_heads(const HeadRows& source, const ParallelFor& parallel_for, const float* scales,
                     uint8_t* codes, const Strides& strides) {
-  parallel_for(source.batch * source.heads, [&](int64_t index) {
-    const int64_t b = index / source.heads, h = index % source.heads;
-    std::vector<float> row(source.dim);
-    for (int64_t at = 0; at < source.rows; ++at) {
-      read_rotated(source, b, h, at, row.data());
-      uint8_t* target = codes + b * strides.batch + h * strides.head + at * strides.row;
-      for (int64_t i = 0; i < source.dim; ++i) target[i] = to_fp8(row[i] / scales[index]);
-    }
+  for_each_row(source, parallel_for, [&](int64_t, int64_t b, int64_t h, int64_t at, float* scratch) {
+    const Row row = row_at(source, b, h, at, scratch);
+    uint8_t* target = codes + b * strides.batch + h * strides.head + at * strides.row;
+    elements().to_fp8(row.type, row.data, source.dim, scales[b * source.heads + h], target);
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include "../problem.hpp"
 #include "parallel.hpp"
+#include "sources.hpp"
 
 namespace zyfa::cpu {
 
@@ -18,6 +19,7 @@ struct HeadRows {
   int64_t rotation_block;  // Hadamard block, 0: no rotation
   std::function<void(int64_t b, int64_t h, int64_t row, float*)> read;
   std::function<bool(int64_t b, int64_t row)> counts;  // whether a row enters amax; empty: all do
+  RowView stored = {};  // where all rows lie in one tensor, this; `read` is not called then
 };
 
 // Largest finite magnitude of every (batch, head), rotation included; NaN and infinities do not count.

@@ -14,6 +14,11 @@ struct RowView {
   const void* data;
   Strides strides;
 
+  const void* at(int64_t batch, int64_t head, int64_t row) const {
+    const int64_t offset = batch * strides.batch + head * strides.head + row * strides.row;
+    return static_cast<const char*>(data) + offset * static_cast<int64_t>(size_of(dtype));
+  }
+
   void read(int64_t batch, int64_t head, int64_t row, int64_t dim, float* out) const {
     load_row(dtype, data, batch * strides.batch + head * strides.head + row * strides.row, dim, out);
   }

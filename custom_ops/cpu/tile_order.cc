@@ -15,26 +15,32 @@ int64_t first_tile_of_block(const AttentionProblem& p, KeyRange mask, int64_t bl
   return tile_of(first);
 }
 
+int64_t diagonal_tile(const AttentionProblem& p, KeyRange mask, int64_t row) {
+  return tile_of(std::min(p.diagonal(row), mask.end - 1));
+}
+
 }  // namespace
 
-std::vector<TileVisit> fp8_tile_order(const AttentionProblem& p, KeyRange mask, int64_t first_row,
-                                      int64_t rows) {
-  std::vector<TileVisit> order;
+Fp8Group::Fp8Group(const AttentionProblem& p, KeyRange mask, int64_t row)
+    : first_(first_tile_of_block(p, mask, row / kBlockRows * kBlockRows)),
+      diagonal_(p.is_causal ? diagonal_tile(p, mask,
+                                            std::min(row / kGroupRows * kGroupRows + kGroupRows, p.q_len) - 1)
+                            : tile_of(mask.end - 1)),
+      is_causal_(p.is_causal) {}
+
+std::vector<int64_t> fp8_tiles(const AttentionProblem& p, KeyRange mask, int64_t first_row, int64_t rows) {
+  std::vector<int64_t> order;
   if (mask.empty()) return order;
   const int64_t block_row = first_row / kBlockRows * kBlockRows;
   const int64_t first = first_tile_of_block(p, mask, block_row);
   if (!p.is_causal) {
-    for (int64_t tile = first; tile <= tile_of(mask.end - 1); ++tile) order.push_back({tile, tile == first});
+    for (int64_t tile = first; tile <= tile_of(mask.end - 1); ++tile) order.push_back(tile);
     return order;
   }
-  const int64_t diagonal = tile_of(std::min(p.diagonal(first_row + rows - 1), mask.end - 1));
-  const int64_t block_diagonal = tile_of(std::min(p.diagonal(block_row), mask.end - 1));
-  const int64_t turn = std::max(block_diagonal - 1, first);
-  const auto visit = [&](int64_t tile) {
-    order.push_back({tile, tile == first || tile == diagonal || tile == diagonal - 1});
-  };
-  for (int64_t tile = diagonal; tile >= turn; --tile) visit(tile);
-  for (int64_t tile = first; tile < std::min(turn, diagonal + 1); ++tile) visit(tile);
+  const int64_t diagonal = diagonal_tile(p, mask, first_row + rows - 1);
+  const int64_t turn = std::max(diagonal_tile(p, mask, block_row) - 1, first);
+  for (int64_t tile = diagonal; tile >= turn; --tile) order.push_back(tile);
+  for (int64_t tile = first; tile < std::min(turn, diagonal + 1); ++tile) order.push_back(tile);
   return order;
 }
 

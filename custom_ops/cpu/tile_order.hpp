@@ -6,19 +6,30 @@
 #include <vector>
 
 #include "../problem.hpp"
+#include "work.hpp"
 
 namespace zyfa::cpu {
 
-constexpr int64_t kBlockRows = 256;
+// How one canonical group of rows takes part.
+class Fp8Group {
+ public:
+  // `row` is any row of the group; `mask` the batch's visible key range.
+  Fp8Group(const AttentionProblem& problem, KeyRange mask, int64_t row);
 
-struct TileVisit {
-  int64_t tile;
-  bool is_edge;
+  bool meets(int64_t tile) const { return tile <= diagonal_; }
+  bool is_edge(int64_t tile) const {
+    return tile == first_ || (is_causal_ && (tile == diagonal_ || tile == diagonal_ - 1));
+  }
+
+ private:
+  int64_t first_, diagonal_;
+  bool is_causal_;
 };
 
-// Tiles for the rows [first_row, first_row + rows) of one block; `mask` is the batch's visible key range.
-std::vector<TileVisit> fp8_tile_order(const AttentionProblem& problem, KeyRange mask, int64_t first_row,
-                                      int64_t rows);
+// The order in which rows [first_row, first_row + rows) of one block meet tiles: each of its groups leaves
+// out those that it does not meet.
+std::vector<int64_t> fp8_tiles(const AttentionProblem& problem, KeyRange mask, int64_t first_row,
+                               int64_t rows);
 
 // Tiles that any of the rows may see, ascending: the order of the FP32 and BF16 paths.
 KeyRange ascending_tiles(const AttentionProblem& problem, KeyRange mask, int64_t first_row, int64_t rows);

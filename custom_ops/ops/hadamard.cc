@@ -1,9 +1,7 @@
 // ZyfaHadamard on the CPU: x -> x * H / sqrt(n) over the last dimension.
-#include "../cpu/hadamard.hpp"
-
 #include <algorithm>
 
-#include "../cpu/rows.hpp"
+#include "../cpu/elements.hpp"
 #include "ops.hpp"
 #include "tensor_nodes.hpp"
 
@@ -27,12 +25,13 @@ struct HadamardKernel : HadamardNode {
     for (size_t i = 0; i + 1 < shape.size(); ++i) rows *= shape[i];
     if (dim == 0) return;
     context.parallel_for()((rows + kRowsPerTask - 1) / kRowsPerTask, [&](int64_t task) {
-      std::vector<float> row(dim);
-      for (int64_t at = task * kRowsPerTask; at < std::min(rows, (task + 1) * kRowsPerTask); ++at) {
-        cpu::load_row(x.info->dtype, x.data, at * dim, dim, row.data());
-        cpu::hadamard_row(row.data(), dim, hadamard_block(dim));
-        cpu::store_row(x.info->dtype, row.data(), dim, y, at * dim);
-      }
+      const int64_t first = task * kRowsPerTask * dim,
+                    last = std::min(rows * dim, first + kRowsPerTask * dim);
+      const int64_t offset = first * static_cast<int64_t>(size_of(x.info->dtype));
+      std::vector<float> scratch(hadamard_block(dim));
+      cpu::elements().rotate(x.info->dtype, static_cast<const char*>(x.data) + offset, last - first,
+                             hadamard_block(dim), x.info->dtype, static_cast<char*>(y) + offset,
+                             scratch.data());
     });
   }
 };

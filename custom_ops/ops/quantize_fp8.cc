@@ -1,7 +1,5 @@
 // ZyfaQuantizeFp8 on the CPU: x -> float8e4m3fn codes and the scale that turns them back.
-#include "../cpu/hadamard.hpp"
 #include "../cpu/quantize.hpp"
-#include "../cpu/rows.hpp"
 #include "ops.hpp"
 #include "tensor_nodes.hpp"
 
@@ -24,12 +22,9 @@ struct QuantizeKernel : QuantizeNode {
                                rows,
                                dim,
                                rotation == Rotation::hadamard ? hadamard_block(dim) : 0,
-                               [&](int64_t b, int64_t h, int64_t row, float* out) {
-                                 cpu::load_row(x.info->dtype, x.data,
-                                               b * strides.batch + h * strides.head + row * strides.row, dim,
-                                               out);
-                               },
-                               {}};
+                               {},
+                               {},
+                               {x.info->dtype, x.data, strides}};
     const cpu::ParallelFor parallel_for = context.parallel_for();
     std::vector<float> amax(batch * heads);
     cpu::head_amax(source, parallel_for, amax.data());

@@ -1,4 +1,4 @@
-"""The bytes of P, the anchors and the exponents of the CPU kernel against the NumPy model, bit for bit."""
+"""The bytes of P, the anchors and the exponents of the CPU kernel against the NumPy model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from custom_ops.expected import assert_close
+from custom_ops.expected import assert_close, assert_lse_close
 from custom_ops.trace_library import KernelTrace, library_path, trace_fp8
 from reference.e4m3 import decode
 from reference.fp8_model import Trace, fp8_attention
@@ -18,32 +18,67 @@ pytestmark = pytest.mark.skipif(
 SCALE = 0.125
 
 
-def compare(kernel: KernelTrace, model: Trace, *, exact_scores: bool = True) -> None:
-    """Where a row saw a key: the same edges, anchors, exponents and probabilities; elsewhere nothing."""
+# Scores are FP32 sums in an order of the kernel's own, and its exp2 is a few 1e-8 off: a byte turns where the model's
+# score lies that close to a rounding threshold. Seen at 700 rows: up to 5e-5 of lean bytes, 1e-4 of residuals.
+TURNED, TURNED_RESIDUALS = 1e-4, 3e-4
+LAST_BITS = 1e-5  # of an anchor
+
+
+def compare(kernel: KernelTrace, model: Trace, *, exact_scores: bool, codes: bool) -> None:
+    """Where a row saw a key: the same edges, anchors, exponents and probabilities; elsewhere nothing.
+
+    `codes`: all tiles multiply codes, so that probabilities can be compared. With `exact_scores` Lean P is equal bit for bit.
+    """
     seen = model.visited
     where = np.repeat(seen, 64, axis=3)
     np.testing.assert_array_equal(kernel.visited & seen, seen, err_msg="tiles visited")
     np.testing.assert_array_equal(kernel.is_edge[seen], model.is_edge[seen], err_msg="edge tiles")
     assert not kernel.probability[~where].any()
-    if not exact_scores:  # dot products of bfloat16 inputs are sums in FP32
+    if not codes:
         np.testing.assert_allclose(kernel.m[seen], model.m[seen], rtol=1e-5, atol=1e-5)
         return
-    np.testing.assert_array_equal(kernel.m[seen], model.m[seen], err_msg="anchors m")
-    np.testing.assert_array_equal(kernel.d[seen], model.d[seen], err_msg="exponents d")
+    tolerance = 0 if exact_scores else LAST_BITS
+    np.testing.assert_allclose(
+        kernel.m[seen], model.m[seen], rtol=tolerance, atol=tolerance, err_msg="anchors"
+    )
+    edge = np.repeat(model.is_edge, 64, axis=3)
     wanted = decode(model.hi) + decode(model.lo) / 16
-    np.testing.assert_array_equal(kernel.probability[where], wanted[where], err_msg="probabilities")
+    turned = kernel.probability != wanted
+    lean_share = 0 if exact_scores else TURNED
+    for name, wrong, share in (
+        ("exponents d", kernel.d[seen] != model.d[seen], lean_share),
+        ("lean probabilities", turned[where & ~edge], lean_share),
+        ("two-term probabilities", turned[where & edge], TURNED_RESIDUALS),
+    ):
+        assert np.count_nonzero(wrong) <= share * wrong.size + (share > 0), (
+            f"{name}: {np.count_nonzero(wrong)} of {wrong.size} differ"
+        )
 
 
-def check(tensors: tuple[Any, ...], **options: Any) -> tuple[KernelTrace, Trace]:
+def check(
+    tensors: tuple[Any, ...], *, exact_scores: bool = False, **options: Any
+) -> tuple[KernelTrace, Trace]:
     """Run both on (B, H, S, D) floats and compare everything."""
     options = {"scale": SCALE, **options}
     kernel = trace_fp8(*tensors, **options)
     model = fp8_attention(*tensors, trace=True, **options)
     assert model.trace is not None
-    compare(kernel, model.trace, exact_scores=options.get("fp8_edges") != "bf16")
+    compare(kernel, model.trace, exact_scores=exact_scores, codes=options.get("fp8_edges") != "bf16")
     assert_close(kernel.output, model.output, "fp8_model")
-    np.testing.assert_allclose(kernel.lse, model.lse, rtol=1e-6, atol=1e-4)
+    assert_lse_close(kernel.lse, model.lse, "fp8_model")
     return kernel, model.trace
+
+
+@pytest.mark.parametrize("edges", ["hilo", "none"])
+@pytest.mark.parametrize("head_dim", [64, 192])
+@pytest.mark.parametrize("is_causal", [0, 1])
+def test_bytes_of_exact_scores(edges: str, head_dim: int, is_causal: int) -> None:
+    """Signed powers of two: their products can be summed in any order without rounding."""
+    rng = np.random.default_rng(3)
+    q, k, v = make("gauss", Shape(heads=2, kv_heads=1, length=333, head_dim=head_dim))
+    for tensor in (q, k):
+        tensor[...] = rng.choice([-4, -2, -1, 0, 1, 2, 4], tensor.shape)
+    check((q, k, v), fp8_edges=edges, is_causal=is_causal, scale=0.02, exact_scores=True)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -52,6 +52,52 @@ def test_every_midpoint_goes_to_the_even_code_and_its_neighbours_to_the_nearest(
     np.testing.assert_array_equal(quantize_at_scale_one(np.nextafter(middle, np.float32(500))), codes + 1)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, bfloat16])
+def test_all_kinds_of_numbers(dtype: Any) -> None:
+    """Random bits: every exponent, subnormals, infinities, NaN; half of them near the codes' range."""
+    bits = np.random.default_rng(0).integers(0, 2**32, 1 << 16, np.uint32)
+    x = bits.view(np.float32) if dtype == np.float32 else (bits >> 16).astype(np.uint16).view(dtype)
+    near = np.random.default_rng(1).standard_normal(x.size) * np.exp2(np.arange(x.size) % 24 - 14)
+    x = np.where(np.arange(x.size) % 2, x, near.astype(dtype)).reshape(1, 1, -1, 64)
+    codes, scale = quantize(x, layout="BHSD")
+    wide = x.astype(np.float32)
+    assert scale[0, 0] == amax_scale(wide, (0, 1, 2, 3)).item()
+    for limit in (448.0, 1.0, 1e-3):
+        bounded = np.where(np.abs(wide) <= limit, wide, np.float32(limit))
+        codes, scale = quantize(bounded, layout="BHSD")
+        np.testing.assert_array_equal(codes, encode(bounded / scale[0, 0]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, bfloat16])
+@pytest.mark.parametrize("layout", ["BSHD", "BHSD"])
+def test_every_head_dim_up_to_70(dtype: Any, layout: str) -> None:
+    """Rows that end within a vector; infinity and NaN at the end of a row change nobody else's scale."""
+    for head_dim in range(1, 71):
+        x = np.random.default_rng(head_dim).standard_normal((1, 3, 2, head_dim)).astype(dtype)
+        x[0, 1, 1, -1], x[0, 2, 1, -1] = np.inf, np.nan
+        codes, scale = quantize(x, layout=layout, granularity="tensor")
+        wide = x.astype(np.float32)
+        assert scale[0] == amax_scale(wide, (0, 1, 2, 3)).item()
+        np.testing.assert_array_equal(decode(codes), decode(encode(wide / scale[0])))
+
+
+@pytest.mark.parametrize("layout", ["BSHD", "BHSD"])
+@pytest.mark.parametrize("rotation", ["none", "hadamard"])
+def test_rows_of_several_tasks(layout: str, rotation: str) -> None:
+    """More elements than one task takes, on two threads; every head's largest value in another task."""
+    bhsd = np.random.default_rng(0).standard_normal((2, 3, 1100, 64)).astype(np.float32)
+    for head in range(3):
+        bhsd[:, head, 400 * head + 250] *= 10
+    x = np.ascontiguousarray(from_bhsd(bhsd, layout, 4)).astype(np.float32)
+    outputs = {"y": float8_e4m3fn, "scale": np.float32}
+    answer = run_op("ZyfaQuantizeFp8", {"x": x}, outputs, {"layout": layout, "rotation": rotation}, threads=2)
+    wide = hadamard(bhsd) if rotation == "hadamard" else bhsd
+    wanted = amax_scale(wide, (2, 3))
+    np.testing.assert_array_equal(answer["scale"], wanted.reshape(2, 3))
+    codes = encode(wide / wanted.reshape(2, 3, 1, 1))
+    np.testing.assert_array_equal(to_bhsd(answer["y"].view(np.uint8), layout, None), codes)
+
+
 def test_infinity_saturates_and_nan_stays_and_neither_sets_the_scale() -> None:
     x = np.array([np.inf, -np.inf, np.nan, 448, -224, 1], np.float32).reshape(1, 1, 1, -1)
     codes, scale = quantize(x, granularity="tensor", layout="BHSD")

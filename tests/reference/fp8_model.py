@@ -123,8 +123,10 @@ def make_scores(problem: Problem, dot: F32, b: int, rows: NDArray[np.int64], fac
     return Scores(np.where(np.isfinite(y), np.clip(x, -LARGEST, LARGEST), x), None)
 
 
-def run(problem: Problem, groups: Iterable[int] | None = None, trace: bool = False) -> Fp8Attention:
-    """All groups of 32 rows of all batches; heads side by side."""
+def run(
+    problem: Problem, groups: Iterable[int] | None = None, trace: bool = False, tau: float = 1.0
+) -> Fp8Attention:
+    """All groups of 32 rows of all batches; heads side by side. `tau` other than 1 shows what the choice costs."""
     batch, heads, q_len, _ = problem.query.codes.shape
     kv_len, v_dim = problem.value.codes.shape[2:]
     result = Fp8Attention(
@@ -138,7 +140,7 @@ def run(problem: Problem, groups: Iterable[int] | None = None, trace: bool = Fal
             operands = _Operands.of_batch(problem, b)
             for group in wanted:
                 rows = np.arange(group * GROUP, min(q_len, (group + 1) * GROUP))
-                _Group(problem, b, rows, operands).run(result)
+                _Group(problem, b, rows, operands, np.float32(tau)).run(result)
     return result
 
 
@@ -170,8 +172,10 @@ class _Operands:
 class _Group:
     """The rows of one group, all heads: steps 1 to 8."""
 
-    def __init__(self, problem: Problem, b: int, rows: NDArray[np.int64], operands: _Operands) -> None:
-        self.problem, self.b, self.rows, self.operands = problem, b, rows, operands
+    def __init__(
+        self, problem: Problem, b: int, rows: NDArray[np.int64], operands: _Operands, tau: np.float32
+    ) -> None:
+        self.problem, self.b, self.rows, self.operands, self.tau = problem, b, rows, operands, tau
         shape = (problem.query.codes.shape[1], len(rows))
         self.seen = np.broadcast_to(problem.visible(b, rows), (*shape, problem.key_mask.shape[1]))
         dot = _dot(problem.query.values[b][:, rows], operands.key)
@@ -244,7 +248,7 @@ class _Group:
     def _move_anchor(self, b: F32, visited: NDArray[np.bool_]) -> F32:
         """Steps 2 and 3: the new anchor, O and l brought to it; returns d."""
         first = self.m == -np.inf
-        moved = b > self.m + np.float32(1)
+        moved = b > self.m + self.tau
         alpha = np.where(visited & moved & ~first, exp2(self.m - b), np.float32(1))
         self.l *= alpha
         self.o *= alpha[..., None]

@@ -1,4 +1,4 @@
-// One tag per instruction set. The templates are defined in products.cc and rows.cc and instantiated there
+// One tag per instruction set. The templates are defined in the files of this folder and instantiated there
 // for the tag of the set that the file is compiled for (ZYFA_ISA), so that no code of a newer set leaks into
 // an older one.
 #pragma once
@@ -10,7 +10,11 @@
 namespace zyfa::cpu::isa {
 
 struct Baseline {
+#if defined(__aarch64__)
+  static constexpr const char* name = "neon";
+#else
   static constexpr const char* name = "baseline";
+#endif
 };
 struct Avx2 {
   static constexpr const char* name = "avx2";
@@ -18,22 +22,73 @@ struct Avx2 {
 struct Avx512 {
   static constexpr const char* name = "avx512";
 };
-
-template <typename Tag>
-struct Products {
-  static void scores(const float* q, const float* k, int64_t rows, int64_t dim, float* s);
-  static void exact_scores(const double* q, const double* k, int64_t rows, int64_t dim, float* s);
-  static void accumulate(const float* p, const float* v, int64_t rows, int64_t columns, const float* keep,
-                         float* o);
+struct Avx512Bf16 {
+  static constexpr const char* name = "avx512_bf16";
+};
+struct AmxBf16 {
+  static constexpr const char* name = "amx_bf16";
 };
 
+// products.cc
 template <typename Tag>
-struct Rows {
-  static RowStats row_stats(const float* s);
-  static float softmax_row(const float* s, float max, float factor, bool to_bfloat16, float* p);
-  static float lean_row(const float* s, ScoreMap map, float block_scale, float* p);
-  static float two_term_row(const float* s, ScoreMap map, float block_scale, float* p);
-  static float bfloat16_row(const float* s, ScoreMap map, float block_scale, float* p);
+struct Products {
+  static void scores(const float* k, int64_t k_stride, const float* q, int64_t dim, int64_t lanes, float* s);
+  static void accumulate(const float* v, int64_t v_stride, const float* p, int64_t columns, int64_t lanes,
+                         const float* keep, float* o);
+};
+
+// pairs_avx512.cc, pairs_amx.cc
+template <typename Tag>
+struct Pairs {
+  static void scores(const uint16_t* k, int64_t k_stride, const uint32_t* q, int64_t dim, int64_t lanes,
+                     float* s);
+  static void accumulate(const uint16_t* v, const uint32_t* p, int64_t columns, int64_t lanes,
+                         const float* keep, float* o);
+  static void begin();
+  static void end();
+};
+
+// few.cc
+template <typename Tag>
+struct Few {
+  static void scores(DType type, const void* k, int64_t k_stride, const float* q, int64_t q_stride,
+                     int64_t dim, int64_t rows, int64_t lanes, const Ahead& ahead, float* s);
+  static void accumulate(DType type, const void* v, int64_t v_stride, const float* p, int64_t columns,
+                         int64_t rows, int64_t lanes, const float* keep, const Ahead& ahead, float* o);
+};
+
+// softmax.cc
+template <typename Tag>
+struct Softmax {
+  static void hide(uint64_t keys, const int32_t* begin, const int32_t* end, int64_t lanes, float* s);
+  static void fp32(const float* factor, int64_t lanes, LaneState& state, float* s);
+  static void bfloat16(const float* factor, int64_t lanes, LaneState& state, float* s);
+  static void pairs(const float* factor, int64_t lanes, LaneState& state, const float* s, uint32_t* p);
+};
+
+// fp8.cc
+template <typename Tag>
+struct Fp8 {
+  static void fp32(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state, float* s);
+  static void pairs(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state,
+                    const float* s, uint32_t* p, uint32_t* low);
+};
+
+// convert.cc
+template <typename Tag>
+struct Convert {
+  static void to_fp32(DType type, const void* from, int64_t count, float* to);
+  static void to_bfloat16(DType type, const void* from, int64_t count, uint16_t* to);
+  static void write_row(DType type, const float* from, int64_t count, float factor, float divisor, void* to);
+  static uint64_t not_finite(DType type, const void* rows, int64_t stride, int64_t count);
+};
+
+// transpose.cc
+template <typename Tag>
+struct Transpose {
+  static void words(const uint32_t* from, int64_t from_stride, int64_t rows, int64_t columns, uint32_t* to,
+                    int64_t to_stride);
+  static void values(const uint16_t* from, int64_t columns, uint16_t* to);
 };
 
 }  // namespace zyfa::cpu::isa

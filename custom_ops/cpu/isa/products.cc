@@ -1,96 +1,99 @@
-// Matrix products of one tile: a block of rows times a block of columns stays in registers while the inner
-// dimension runs. Every output is one sequential sum, so the vector width changes speed and not the order of
-// additions.
+// FP32 products of one tile and one panel: a few rows of the tile times all lanes stay in registers while the
+// inner dimension runs. Every sum is sequential, so that the vector width changes speed and not the order of
+// additions; a tile's sum is added to the output as a whole, or 8,192 keys would cost 4e-5 of a sum.
+#include <type_traits>
+
 #include "isa.hpp"
 
 namespace zyfa::cpu::isa {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kVectorBytes = 64, kVectorsPerRow = 4;
+constexpr int kVectorBytes = 64, kVectors = 4;
 #elif defined(__AVX2__)
-constexpr int kVectorBytes = 32, kVectorsPerRow = 2;
+constexpr int kVectorBytes = 32, kVectors = 2;
 #else
-constexpr int kVectorBytes = 16, kVectorsPerRow = 2;
+constexpr int kVectorBytes = 16, kVectors = 2;
 #endif
-constexpr int kRows = 4;
+constexpr int kVectorLanes = kVectorBytes / 4;
 
-template <typename Scalar>
-struct Vector {
-  typedef Scalar Type __attribute__((vector_size(kVectorBytes)));
-  typedef Scalar Unaligned __attribute__((vector_size(kVectorBytes), aligned(alignof(Scalar)), may_alias));
-  static constexpr int lanes = kVectorBytes / static_cast<int>(sizeof(Scalar));
-};
+typedef float Vector __attribute__((vector_size(kVectorBytes)));
+typedef float Unaligned __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
 
-// acc[r][c] = sum over i of left[r * left_stride + i] * right[i * right_stride + c], for R rows and V vectors
-// of columns.
-template <int R, int V, typename Scalar, typename Store>
-inline void block_product(const Scalar* left, int64_t left_stride, const Scalar* right, int64_t right_stride,
-                          int64_t inner, Store store) {
-  using Vec = Vector<Scalar>;
-  typename Vec::Type acc[R][V] = {};
+template <int N>
+using Count = std::integral_constant<int, N>;
+
+inline Vector at(const float* from) { return *reinterpret_cast<const Unaligned*>(from); }
+inline void put(float* to, const Vector& v) { *reinterpret_cast<Unaligned*>(to) = v; }
+
+// sums[r][lane] = sums[r][lane] * keep[lane] + sum over i of left[r * row_step + i * inner_step] *
+// right[i][lane]; without `keep` what was there counts as 0.
+template <int R, int V>
+__attribute__((always_inline)) inline void block(const float* left, int64_t row_step, int64_t inner_step,
+                                                 const float* right, int64_t inner, int64_t lanes,
+                                                 const float* keep, float* sums) {
+  Vector sum[R][V] = {};
   for (int64_t i = 0; i < inner; ++i) {
-    typename Vec::Type columns[V];
-    for (int v = 0; v < V; ++v)
-      columns[v] =
-          *reinterpret_cast<const typename Vec::Unaligned*>(right + i * right_stride + v * Vec::lanes);
+    Vector lane[V];
+    for (int v = 0; v < V; ++v) lane[v] = at(right + i * lanes + v * kVectorLanes);
     for (int r = 0; r < R; ++r) {
-      const Scalar factor = left[r * left_stride + i];
-      for (int v = 0; v < V; ++v) acc[r][v] += factor * columns[v];
+      const float factor = left[r * row_step + i * inner_step];
+      for (int v = 0; v < V; ++v) sum[r][v] += factor * lane[v];
     }
   }
-  for (int r = 0; r < R; ++r)
-    for (int v = 0; v < V; ++v) store(r, v * Vec::lanes, acc[r][v]);
+  for (int v = 0; v < V; ++v) {
+    const Vector kept = keep == nullptr ? Vector{} : at(keep + v * kVectorLanes);
+    for (int r = 0; r < R; ++r) {
+      float* to = sums + r * lanes + v * kVectorLanes;
+      put(to, keep == nullptr ? sum[r][v] : at(to) * kept + sum[r][v]);
+    }
+  }
 }
 
-template <int V, typename Scalar, typename Store>
-inline void column_block(const Scalar* left, int64_t left_stride, const Scalar* right, int64_t right_stride,
-                         int64_t rows, int64_t inner, Store store) {
+// All rows for V vectors of lanes, R at a time.
+template <int R, int V>
+inline void column(const float* left, int64_t row_step, int64_t inner_step, int64_t rows, const float* right,
+                   int64_t inner, int64_t lanes, const float* keep, float* sums) {
   int64_t row = 0;
-  for (; row + kRows <= rows; row += kRows)
-    block_product<kRows, V>(left + row * left_stride, left_stride, right, right_stride, inner,
-                            [&](int r, int c, const auto& sum) { store(row + r, c, sum); });
-  for (; row < rows; ++row)
-    block_product<1, V>(left + row * left_stride, left_stride, right, right_stride, inner,
-                        [&](int, int c, const auto& sum) { store(row, c, sum); });
+  const auto next = [&](auto count) {
+    block<count(), V>(left + row * row_step, row_step, inner_step, right, inner, lanes, keep,
+                      sums + row * lanes);
+    row += count();
+  };
+  while (row + R <= rows) next(Count<R>());
+  while (row + 4 <= rows) next(Count<4>());
+  while (row < rows) next(Count<2>());
 }
 
-template <typename Scalar>
-void tile_scores(const Scalar* q, const Scalar* k, int64_t rows, int64_t dim, float* s) {
-  constexpr int lanes = Vector<Scalar>::lanes;
-  for (int64_t c = 0; c < kTileKeys; c += kVectorsPerRow * lanes)
-    column_block<kVectorsPerRow>(q, dim, k + c, kTileKeys, rows, dim,
-                                 [&](int64_t row, int64_t at, const auto& sum) {
-                                   for (int lane = 0; lane < lanes; ++lane)
-                                     s[row * kTileKeys + c + at + lane] = static_cast<float>(sum[lane]);
-                                 });
+// `rows` is a multiple of 4, `lanes` of kLaneBlock.
+inline void product(const float* left, int64_t row_step, int64_t inner_step, int64_t rows, const float* right,
+                    int64_t inner, int64_t lanes, const float* keep, float* sums) {
+  int64_t lane = 0;
+  const auto run = [&](auto r, auto vectors) {
+    column<r(), vectors()>(left, row_step, inner_step, rows, right + lane, inner, lanes,
+                           keep == nullptr ? nullptr : keep + lane, sums + lane);
+    lane += vectors() * kVectorLanes;
+  };
+  // 16 to 24 sums in registers hide the latency of a multiply-add.
+  while (lane + kVectors * kVectorLanes <= lanes) run(Count<6>(), Count<kVectors>());
+  if constexpr (kVectors == 4) {
+    if (lane + 2 * kVectorLanes <= lanes) run(Count<12>(), Count<2>());
+    if (lane < lanes) run(Count<16>(), Count<1>());
+  }
 }
 
 }  // namespace
 
 template <typename Tag>
-void Products<Tag>::scores(const float* q, const float* k, int64_t rows, int64_t dim, float* s) {
-  tile_scores(q, k, rows, dim, s);
+void Products<Tag>::scores(const float* k, int64_t k_stride, const float* q, int64_t dim, int64_t lanes,
+                           float* s) {
+  product(k, k_stride, 1, kTileKeys, q, dim, lanes, nullptr, s);
 }
 
 template <typename Tag>
-void Products<Tag>::exact_scores(const double* q, const double* k, int64_t rows, int64_t dim, float* s) {
-  tile_scores(q, k, rows, dim, s);
-}
-
-template <typename Tag>
-void Products<Tag>::accumulate(const float* p, const float* v, int64_t rows, int64_t columns,
-                               const float* keep, float* o) {
-  using Vec = Vector<float>;
-  int64_t c = 0;
-  const auto store = [&](int64_t row, int64_t at, const auto& sum) {
-    auto* target = reinterpret_cast<Vec::Unaligned*>(o + row * columns + c + at);
-    *target = *target * keep[row] + sum;
-  };
-  constexpr int64_t wide = kVectorsPerRow * Vec::lanes;
-  for (; c + wide <= columns; c += wide)
-    column_block<kVectorsPerRow>(p, kTileKeys, v + c, columns, rows, kTileKeys, store);
-  for (; c < columns; c += Vec::lanes) column_block<1>(p, kTileKeys, v + c, columns, rows, kTileKeys, store);
+void Products<Tag>::accumulate(const float* v, int64_t v_stride, const float* p, int64_t columns,
+                               int64_t lanes, const float* keep, float* o) {
+  product(v, 1, v_stride, columns, p, kTileKeys, lanes, keep, o);
 }
 
 template struct Products<ZYFA_ISA>;

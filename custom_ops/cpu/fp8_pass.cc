@@ -1,0 +1,182 @@
+// Lean P in interior tiles, two-term or BF16 P in edge tiles.
+#include <algorithm>
+#include <cmath>
+#include <new>
+
+#include "passes.hpp"
+#include "tile_order.hpp"
+
+namespace zyfa::cpu {
+namespace {
+
+constexpr float kUnit = 8.80708f;  // log2 of what a probability of one is worth: 8 + (6 + 0.45665) / 8
+constexpr int64_t kBlocks = kPanelLanes / kLaneBlock, kGroups = kPanelLanes / kGroupRows;
+
+ScoreScale score_scale(const AttentionCall& call, float q_scale, float k_scale) {
+  const float natural = call.problem.scale * q_scale * k_scale;
+  if (call.tensors.attn_bias != nullptr || call.problem.softcap > 0.0f)
+    return {natural, false, false, 1.0f, true};
+  const float a = std::fabs(natural * kLog2E);
+  return {natural, natural < 0.0f, a == 0.0f, a == 0.0f ? 1.0f : a, false};
+}
+
+Operand form_of(const AttentionCall& call, const WorkItem& item) {
+  if (call.work.has_few_rows(item)) return Operand::fp32_few_rows;
+  // A bfloat16 value over v_scale needs FP32.
+  return call.problem.fp8_edges == Fp8Edges::bf16 ? Operand::fp32 : call.kernels.fastest;
+}
+
+// K and V, loaded when the first panel wants them.
+struct Source {
+  TileOperands operands;
+  int64_t loaded = -1;
+};
+
+struct Fp8Panel {
+  Panel panel;
+  Fp8Group groups[kGroups];
+  PanelQuery codes, bfloat16;  // the second with fp8_edges = "bf16"
+
+  const Fp8Group& group(int64_t block) const {
+    return groups[panel.rows.row(block * kLaneBlock) / kGroupRows % kGroups];
+  }
+};
+
+class Fp8Pass {
+ public:
+  Fp8Pass(const AttentionCall& call, const Fp8Inputs& inputs, const WorkItem& item, const Fp8Trace* trace)
+      : call_(call),
+        inputs_(inputs),
+        item_(item),
+        trace_(trace),
+        bfloat16_edges_(call.problem.fp8_edges == Fp8Edges::bf16),
+        form_(form_of(call, item)),
+        value_scale_(inputs.v_scale[kv_index()]),
+        arena_(reserve()),
+        scratch_(Panel::row_words(call.problem, form_), arena_),
+        codes_{operands({inputs.key, inputs.value, false, 1.0f})},
+        bfloat16_{operands({key_rows(call.problem, call.tensors), value_rows(call.problem, call.tensors),
+                            true, 1.0f / value_scale_})},
+        panels_(arena_.take<Fp8Panel>(item.panels)) {
+    for (int64_t i = 0; i < item.panels; ++i) make_panel(i);
+  }
+
+  void run() {
+    const RowRange rows = call_.work.rows(item_);
+    {
+      const PairsScope scope(call_.kernels);
+      for (const int64_t tile : fp8_tiles(call_.problem, mask(), rows.first, rows.count))
+        for (int64_t i = 0; i < item_.panels; ++i)
+          if (panels_[i].panel.look_at(tile)) visit(panels_[i], tile);
+    }
+    float ones[kPanelLanes];
+    std::fill_n(ones, kPanelLanes, 1.0f);
+    for (int64_t i = 0; i < item_.panels; ++i)
+      panels_[i].panel.write(kUnit, [&](int64_t) { return value_scale_; }, ones);
+  }
+
+ private:
+  int64_t kv_index() const { return item_.batch * call_.problem.kv_heads + item_.kv_head; }
+  KeyRange mask() const { return call_.mask.range(item_.batch); }
+
+  Arena& reserve() const {
+    const AttentionProblem& p = call_.problem;
+    Arena& arena = Arena::of_this_thread();
+    arena.reset(2 * TileOperands::bytes(form_, p.qk_dim, p.v_dim) +
+                PanelScratch::bytes(Panel::row_words(p, form_)) +
+                item_.panels * (Arena::bytes_for<Fp8Panel>(1) + Panel::bytes(p, form_, 2)));
+    return arena;
+  }
+
+  TileOperands operands(const OperandSource& source) const {
+    return {call_.kernels, form_, source, call_.problem.kv_len(), arena_};
+  }
+
+  void make_panel(int64_t index) {
+    const AttentionProblem& p = call_.problem;
+    const PanelRows rows = call_.work.panel(item_, index);
+    const auto group = [&](int64_t g) {
+      return Fp8Group(p, mask(),
+                      std::min(rows.row(0) / kGroupRows * kGroupRows + g * kGroupRows, p.q_len - 1));
+    };
+    Fp8Panel& made = *new (panels_ + index) Fp8Panel{
+        {call_, item_, index, form_, scratch_, arena_}, {group(0), group(1)}, {}, {}};
+    const auto quantised = [&](int64_t head) {
+      return score_scale(call_, inputs_.q_scale[item_.batch * p.q_heads + head], inputs_.k_scale[kv_index()]);
+    };
+    made.codes = made.panel.load_query(inputs_.query, false, quantised, arena_);
+    if (bfloat16_edges_)
+      made.bfloat16 = made.panel.load_query(
+          query_rows(p, call_.tensors), true, [&](int64_t) { return score_scale(call_, 1.0f, 1.0f); },
+          arena_);
+  }
+
+  // Blocks that meet the tile with codes, then those that meet it with bfloat16 values.
+  void visit(Fp8Panel& panel, int64_t tile) {
+    BlockKind codes[kBlocks], bfloat16[kBlocks];
+    bool any_codes = false, any_bfloat16 = false;
+    for (int64_t block = 0; block < panel.panel.lanes / kLaneBlock; ++block) {
+      const Fp8Group& group = panel.group(block);
+      codes[block] = bfloat16[block] = BlockKind::skip;
+      if (!group.meets(tile)) continue;
+      const bool edge = group.is_edge(tile) && call_.problem.fp8_edges != Fp8Edges::none;
+      if (edge && bfloat16_edges_)
+        bfloat16[block] = BlockKind::bfloat16;
+      else
+        codes[block] = edge ? BlockKind::two_term : BlockKind::lean;
+      any_codes |= codes[block] != BlockKind::skip;
+      any_bfloat16 |= bfloat16[block] != BlockKind::skip;
+    }
+    if (any_codes) step(panel.panel, panel.codes, codes_, tile, codes);
+    if (any_bfloat16) step(panel.panel, panel.bfloat16, bfloat16_, tile, bfloat16);
+  }
+
+  void step(Panel& panel, const PanelQuery& query, Source& source, int64_t tile, const BlockKind* kinds) {
+    if (source.loaded != tile) source.operands.load(item_.batch, item_.kv_head, tile);
+    source.loaded = tile;
+    source.operands.scores(query.data, panel.size(), scratch_.scores);
+    panel.finish_scores(query, true);
+    const BlockKind* end = kinds + panel.lanes / kLaneBlock;
+    const bool low = is_pairs(form_) && std::find(kinds, end, BlockKind::two_term) != end;
+    if (!is_pairs(form_))
+      call_.kernels.fp8_fp32(query.scale, kinds, panel.lanes, panel.state, scratch_.scores);
+    else
+      call_.kernels.fp8_pairs(query.scale, kinds, panel.lanes, panel.state, scratch_.scores, scratch_.pairs,
+                              low ? scratch_.low_pairs : nullptr);
+    panel.accumulate(source.operands, kinds, low);
+    if (trace_ != nullptr) report(panel, tile, kinds, low);
+  }
+
+  void report(const Panel& panel, int64_t tile, const BlockKind* kinds, bool low) const {
+    for (int64_t lane = 0; lane < panel.rows.lanes; ++lane) {
+      const BlockKind kind = kinds[lane / kLaneBlock];
+      if (kind == BlockKind::skip || panel.seen(lane) == 0) continue;
+      float p[kTileKeys];
+      for (int64_t key = 0; key < kTileKeys; ++key)
+        p[key] = panel.probability(key, lane, false) + (low ? panel.probability(key, lane, true) : 0.0f);
+      (*trace_)({item_.batch, panel.rows.head(lane), panel.rows.row(lane), tile, kind != BlockKind::lean,
+                 panel.state.anchor[lane], panel.state.exponent[lane], p});
+    }
+  }
+
+  const AttentionCall& call_;
+  const Fp8Inputs& inputs_;
+  const WorkItem& item_;
+  const Fp8Trace* trace_;
+  const bool bfloat16_edges_;
+  const Operand form_;
+  const float value_scale_;
+  Arena& arena_;
+  PanelScratch scratch_;
+  Source codes_, bfloat16_;
+  Fp8Panel* panels_;
+};
+
+}  // namespace
+
+void fp8_pass(const AttentionCall& call, const Fp8Inputs& inputs, const WorkItem& item,
+              const Fp8Trace* trace) {
+  Fp8Pass(call, inputs, item, trace).run();
+}
+
+}  // namespace zyfa::cpu

@@ -1,0 +1,124 @@
+// FP32 products for a few query rows, as in decoding: vectors run along dims and columns, K and V are read
+// once, as they lie in memory and in their own type. What bounds them is memory, so each asks for the rows
+// that the other will want.
+#include <type_traits>
+
+#include "../../error.hpp"
+#include "isa.hpp"
+#include "loops.hpp"
+
+namespace zyfa::cpu::isa {
+namespace {
+
+constexpr int64_t kCacheLine = 64;
+
+template <int N>
+using Count = std::integral_constant<int, N>;
+
+inline void prefetch_row(const Ahead& ahead, int64_t key) {
+  const char* row = at(ahead.rows, key * ahead.stride);
+  for (int64_t line = 0; line < ahead.bytes; line += kCacheLine) __builtin_prefetch(row + line);
+}
+
+inline float sum_of(Floats x) {
+  for (int width = kLanes / 2; width > 0; width /= 2)
+    for (int lane = 0; lane < width; ++lane) x[lane] += x[lane + width];
+  return x[0];
+}
+
+template <typename Stored, int R>
+void scores(const void* k, int64_t k_stride, const float* q, int64_t q_stride, int64_t dim, int64_t lanes,
+            const Ahead& ahead, float* s) {
+  for (int64_t key = 0; key < kTileKeys; ++key) {
+    prefetch_row(ahead, key);
+    Floats sum[R] = {};
+    // Queries are padded with zeros.
+    for_each_vector<Stored>(at(k, key * k_stride * Stored::kBytes), dim, [&](Floats x, int64_t i) {
+      for (int r = 0; r < R; ++r) sum[r] += x * load<Floats>(q + r * q_stride + i);
+    });
+    for (int r = 0; r < R; ++r) s[key * lanes + r] = sum_of(sum[r]);
+  }
+}
+
+// V vectors of columns.
+template <typename Stored, int R, int V>
+void columns(const char* v, int64_t v_stride, const float* p, int64_t lanes, const float* keep, float* o) {
+  Floats sum[R][V] = {};
+  for (int64_t key = 0; key < kTileKeys; ++key)
+    for (int c = 0; c < V; ++c) {
+      const Floats x = Stored::widen(v + (key * v_stride + c * kLanes) * Stored::kBytes);
+      for (int r = 0; r < R; ++r) sum[r][c] += x * p[key * lanes + r];
+    }
+  for (int r = 0; r < R; ++r)
+    for (int c = 0; c < V; ++c)
+      for (int lane = 0; lane < kLanes; ++lane) {
+        float& to = o[(c * kLanes + lane) * lanes + r];
+        to = to * keep[r] + sum[r][c][lane];
+      }
+}
+
+template <typename Stored, int R>
+void accumulate(const void* v, int64_t v_stride, const float* p, int64_t count, int64_t lanes,
+                const float* keep, const Ahead& ahead, float* o) {
+  constexpr int kVectors = 4;
+  for (int64_t key = 0; key < kTileKeys; ++key) prefetch_row(ahead, key);
+  int64_t c = 0;
+  for (; c + kVectors * kLanes <= count; c += kVectors * kLanes)
+    columns<Stored, R, kVectors>(at(v, c * Stored::kBytes), v_stride, p, lanes, keep, o + c * lanes);
+  for (; c < count; c += kLanes)
+    columns<Stored, R, 1>(at(v, c * Stored::kBytes), v_stride, p, lanes, keep, o + c * lanes);
+}
+
+template <typename Body>
+inline void by_type(DType type, const Body& body) {
+  switch (type) {
+    case DType::float32:
+      return body(Float32());
+    case DType::float16:
+      return body(Float16());
+    case DType::bfloat16:
+      return body(BFloat16());
+    case DType::float8e4m3fn:
+      return body(Float8());
+    default:
+      fail("cannot read ", name(type), " as floating point");
+  }
+}
+
+template <typename Body>
+inline void by_type_and_rows(DType type, int64_t rows, const Body& body) {
+  by_type(type, [&](auto stored) {
+    switch (rows) {
+      case 1:
+        return body(stored, Count<1>());
+      case 2:
+        return body(stored, Count<2>());
+      case 3:
+        return body(stored, Count<3>());
+      default:
+        return body(stored, Count<4>());
+    }
+  });
+}
+
+}  // namespace
+
+template <typename Tag>
+void Few<Tag>::scores(DType type, const void* k, int64_t k_stride, const float* q, int64_t q_stride,
+                      int64_t dim, int64_t rows, int64_t lanes, const Ahead& ahead, float* s) {
+  by_type_and_rows(type, rows, [&](auto stored, auto r) {
+    isa::scores<decltype(stored), r()>(k, k_stride, q, q_stride, dim, lanes, ahead, s);
+  });
+}
+
+template <typename Tag>
+void Few<Tag>::accumulate(DType type, const void* v, int64_t v_stride, const float* p, int64_t columns,
+                          int64_t rows, int64_t lanes, const float* keep, const Ahead& ahead, float* o) {
+  by_type_and_rows(type, rows, [&](auto stored, auto r) {
+    isa::accumulate<decltype(stored), r()>(v, v_stride, p, columns, lanes, keep, ahead, o);
+  });
+}
+
+template struct Few<ZYFA_ISA>;
+
+}  // namespace zyfa::cpu::isa

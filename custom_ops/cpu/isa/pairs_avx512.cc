@@ -1,0 +1,77 @@
+// Products of bfloat16 pairs with the dot product instruction of AVX-512 BF16: FP32 sums, pair after pair.
+#include <immintrin.h>
+
+#include <cstring>
+#include <type_traits>
+
+#include "isa.hpp"
+
+namespace zyfa::cpu::isa {
+namespace {
+
+constexpr int kRows = 4;
+
+inline __m512bh as_pairs(__m512i words) { return (__m512bh)words; }
+
+// sums[r][lane] = sums[r][lane] * keep[lane] + sum over `inner` words of left[r] times right; without `keep`
+// what was there counts as 0.
+template <int V>
+inline void block(const uint16_t* left, int64_t left_stride, const uint32_t* right, int64_t inner,
+                  int64_t lanes, const float* keep, float* sums) {
+  __m512 sum[kRows][V] = {};
+  for (int64_t i = 0; i < inner; ++i) {
+    __m512bh lane[V];
+    for (int v = 0; v < V; ++v) lane[v] = as_pairs(_mm512_loadu_si512(right + i * lanes + v * kLaneBlock));
+    for (int r = 0; r < kRows; ++r) {
+      int32_t word;
+      std::memcpy(&word, left + r * left_stride + 2 * i, sizeof word);
+      const __m512bh factor = as_pairs(_mm512_set1_epi32(word));
+      for (int v = 0; v < V; ++v) sum[r][v] = _mm512_dpbf16_ps(sum[r][v], factor, lane[v]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r)
+    for (int v = 0; v < V; ++v) {
+      float* to = sums + r * lanes + v * kLaneBlock;
+      if (keep != nullptr)
+        sum[r][v] = _mm512_fmadd_ps(_mm512_loadu_ps(to), _mm512_loadu_ps(keep + v * kLaneBlock), sum[r][v]);
+      _mm512_storeu_ps(to, sum[r][v]);
+    }
+}
+
+// Calls body(V, first lane) with V vectors of lanes at a time.
+template <typename Body>
+inline void over_lanes(int64_t lanes, const Body& body) {
+  if (lanes == kPanelLanes) return body(std::integral_constant<int, 4>(), int64_t{0});
+  for (int64_t lane = 0; lane < lanes; lane += kLaneBlock) body(std::integral_constant<int, 1>(), lane);
+}
+
+}  // namespace
+
+template <typename Tag>
+void Pairs<Tag>::scores(const uint16_t* k, int64_t k_stride, const uint32_t* q, int64_t dim, int64_t lanes,
+                        float* s) {
+  for (int64_t key = 0; key < kTileKeys; key += kRows)
+    over_lanes(lanes, [&](auto vectors, int64_t lane) {
+      block<vectors()>(k + key * k_stride, k_stride, q + lane, dim / 2, lanes, nullptr,
+                       s + key * lanes + lane);
+    });
+}
+
+template <typename Tag>
+void Pairs<Tag>::accumulate(const uint16_t* v, const uint32_t* p, int64_t columns, int64_t lanes,
+                            const float* keep, float* o) {
+  for (int64_t column = 0; column < columns; column += kRows)
+    over_lanes(lanes, [&](auto vectors, int64_t lane) {
+      block<vectors()>(v + column * kTileKeys, kTileKeys, p + lane, kTileKeys / 2, lanes, keep + lane,
+                       o + column * lanes + lane);
+    });
+}
+
+template <typename Tag>
+void Pairs<Tag>::begin() {}
+template <typename Tag>
+void Pairs<Tag>::end() {}
+
+template struct Pairs<ZYFA_ISA>;
+
+}  // namespace zyfa::cpu::isa

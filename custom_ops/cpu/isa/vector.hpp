@@ -1,0 +1,116 @@
+// Sixteen lanes of FP32 or integers, in whatever registers the instruction set of the file has. Everything
+// has internal linkage: code of a newer set must not stand in for that of an older one.
+#pragma once
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "../kernels.hpp"
+
+namespace zyfa::cpu::isa {
+namespace {
+
+typedef float Floats __attribute__((vector_size(64)));
+typedef int32_t Ints __attribute__((vector_size(64)));
+typedef uint32_t Words __attribute__((vector_size(64)));
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+template <typename Vector, typename Memory>
+inline Vector load_as(const Memory* from) {
+  Vector v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+template <typename Vector, typename Memory>
+inline void store(Memory* to, const Vector& v) {
+  std::memcpy(to, &v, sizeof v);
+}
+inline Floats load(const float* from) { return load_as<Floats>(from); }
+inline Floats all(float x) { return x - Floats{}; }
+inline Words bits_of(const Floats& v) { return (Words)v; }
+inline Floats floats_of(const Words& v) { return (Floats)v; }
+// The second operand where the first is NaN.
+inline Floats max_of(const Floats& a, const Floats& b) { return a > b ? a : b; }
+inline Floats min_of(const Floats& a, const Floats& b) { return a < b ? a : b; }
+
+// One rounding, on every instruction set.
+inline Floats fused(const Floats& a, const Floats& b, const Floats& c) {
+#if defined(__AVX512F__)
+  return (Floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#else
+  Floats r;
+  for (int i = 0; i < kLaneBlock; ++i) r[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return r;
+#endif
+}
+
+// One rounding where that is free.
+inline Floats mul_add(const Floats& a, const Floats& b, const Floats& c) {
+#if defined(__FMA__) || defined(__aarch64__)
+  return fused(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+constexpr float kRoundingShift = 12582912.0f;  // 1.5 * 2^23: the low bits of x + shift hold rint(x)
+
+// 2^f on [-0.5, 0.5] with 2^0 = 1, relative error 2e-9 before and 8e-8 with FP32 rounding (minimax).
+inline Floats exp2_fraction(const Floats& f) {
+  Floats y = all(1.5353362e-4f);
+  y = mul_add(y, f, all(1.3398875e-3f));
+  y = mul_add(y, f, all(9.6184369e-3f));
+  y = mul_add(y, f, all(5.5503324e-2f));
+  y = mul_add(y, f, all(2.4022648e-1f));
+  y = mul_add(y, f, all(6.9314718e-1f));
+  return mul_add(y, f, all(1.0f));
+}
+
+// 2^x for x <= 127; 0 below 2^-126, NaN stays NaN.
+inline Floats exp2_of(const Floats& x) {
+#if defined(__AVX512DQ__)
+  const __m512 f = _mm512_reduce_ps((__m512)x, 0);
+  const __mmask16 normal = _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(-126.0f), _CMP_NLT_UQ);
+  return (Floats)_mm512_maskz_scalef_ps(normal, (__m512)exp2_fraction((Floats)f), (__m512)(x - (Floats)f));
+#else
+  const Floats shifted = x + kRoundingShift;
+  const Floats y = exp2_fraction(x - (shifted - kRoundingShift));
+  const Floats scaled = y * floats_of((bits_of(shifted) << 23) + 0x3f800000u);
+  return x < -126.0f ? Floats{} : scaled;
+#endif
+}
+
+// 2^n for integral n in [-126, 127].
+inline Floats power_of_two(const Floats& n) {
+  return floats_of((bits_of(n + kRoundingShift) << 23) + 0x3f800000u);
+}
+
+// x to 8 significant bits, for finite |x| < 2^111 (Veltkamp's splitting); NaN stays NaN.
+inline Floats to_eight_bits(const Floats& x) {
+  const Floats c = x * 65537.0f;
+  return c - (c - x);
+}
+
+// bfloat16 numbers of two keys as a pair; what they lose are zeros.
+inline Words pair_of(const Floats& first, const Floats& second) {
+  return (bits_of(first) >> 16) | (bits_of(second) & 0xffff0000u);
+}
+
+inline bool any(const Ints& mask) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
+#else
+  int32_t found = 0;
+  for (int i = 0; i < kLaneBlock; ++i) found |= mask[i];
+  return found != 0;
+#endif
+}
+
+}  // namespace
+}  // namespace zyfa::cpu::isa
