@@ -92,7 +92,7 @@ int* Device::take_word() {
     const Runtime& hip = Runtime::get();
     const CurrentDevice current(ordinal);
     void* page = nullptr;
-    hip.check(hip.HostMalloc(&page, kPage, 0), "hipHostMalloc", std::to_string(kPage) + " bytes");
+    hip.check(hip.HostMalloc(&page, kPage, kHostCoherent), "hipHostMalloc", std::to_string(kPage) + " bytes");
     for (size_t at = 0; at < kPage; at += kWordBytes)
       words_.push_back(reinterpret_cast<int*>(static_cast<char*>(page) + at));
   }

@@ -22,11 +22,20 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
   const void* memory() const { return memory_; }
+  // A graph that was captured uses it whenever it is launched.
+  void keep() { memory_ = nullptr; }
 
  private:
   Pool& pool_;
   void* memory_;
 };
+
+bool is_captured(StreamHandle stream) {
+  const Runtime& hip = Runtime::get();
+  int status = 0;
+  hip.check(hip.StreamIsCapturing(stream, &status), "hipStreamIsCapturing");
+  return status != 0;
+}
 
 void launch(const Launch& step, const Pointers& pointers, Device& device, StreamHandle stream) {
   std::array<unsigned char, sizeof(step.arguments)> block = step.arguments;
@@ -53,10 +62,11 @@ void run(const Choice& choice, Pointers pointers, Device& device, StreamHandle s
   // Somebody else waits for a stream that is not ours: what earlier launches found is said here.
   if (!device.knows(stream)) device.check_status(stream);
   device.pool.touch(stream);
-  const Workspace workspace(device.pool, static_cast<size_t>(choice.workspace_bytes), stream);
+  Workspace workspace(device.pool, static_cast<size_t>(choice.workspace_bytes), stream);
   at(pointers, Buffer::workspace) = workspace.memory();
   at(pointers, Buffer::status) = device.status_of(stream);
   for (const Launch& step : choice.launches) launch(step, pointers, device, stream);
+  if (is_captured(stream)) workspace.keep();
 }
 
 }  // namespace zyfa::hip

@@ -14,6 +14,7 @@ using FunctionHandle = void*;
 
 enum class CopyKind : int { host_to_host = 0, host_to_device = 1, device_to_host = 2, device_to_device = 3 };
 constexpr unsigned kStreamNonBlocking = 1;
+constexpr unsigned kHostCoherent = 0x40000000;
 constexpr unsigned kEventDisableTiming = 2;
 
 // Name behind "hip", then the types of the arguments. All return hipError_t.
@@ -34,6 +35,7 @@ constexpr unsigned kEventDisableTiming = 2;
   F(StreamCreateWithFlags, StreamHandle*, unsigned)                                                 \
   F(StreamDestroy, StreamHandle)                                                                    \
   F(StreamSynchronize, StreamHandle)                                                                \
+  F(StreamIsCapturing, StreamHandle, int*)                                                          \
   F(StreamWaitEvent, StreamHandle, EventHandle, unsigned)                                           \
   F(EventCreateWithFlags, EventHandle*, unsigned)                                                   \
   F(EventDestroy, EventHandle)                                                                      \

@@ -23,7 +23,7 @@ from custom_ops.op_session import (
 from kernels.select.cases import tensors
 from kernels.select.emulated_host import run as run_choice
 from ml_dtypes import bfloat16, float8_e4m3fn
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 
 
 def compare(
@@ -160,6 +160,22 @@ def test_lengths(precision: str, batch: int, q_len: int, kv_len: int) -> None:
         compare(inputs, ("output", "present_key", "present_value", "lse"), precision=precision)
     elif q_len > 16 or q_len * batch == 0:
         compare(inputs, precision=precision)
+
+
+def test_constants_of_the_model_are_on_the_device_too() -> None:
+    """Scales, sinks and a mask as initializers."""
+    inputs = tensors(40, 70, (128, 128), float8_e4m3fn, heads=(4, 2), batch=2)
+    inputs["sinks"] = np.linspace(-2, 2, 4, dtype=np.float32)
+    inputs["key_mask"] = np.arange(70)[None] < np.array([[70], [33]])
+    attributes = {"out_dtype": TensorProto.FLOAT}
+    model = one_node_model(ATTENTION, inputs, {"output": np.float32}, attributes, static_shapes=True)
+    constants = ("q_scale", "k_scale", "v_scale", "sinks", "key_mask")
+    for name in constants:
+        model.graph.initializer.append(numpy_helper.from_array(inputs[name], name))
+        model.graph.input.remove(next(value for value in model.graph.input if value.name == name))
+    given = {name: array for name, array in inputs.items() if name not in constants}
+    output = run_session(gpu_session(model), given)["output"]
+    assert_close(output, run_attention(inputs, **attributes)["output"], "fp8_model")
 
 
 def test_one_session_with_every_length() -> None:

@@ -227,6 +227,31 @@ for fallback in ("0", "1"):
     assert fell_back == "True"
 
 
+@pytest.mark.parametrize(("architecture", "state"), [("gfx950", "ok"), ("gfx942", "note")])
+def test_doctor_names_the_devices(tmp_path: Path, architecture: str, state: str) -> None:
+    image = Path(hip_library_path()).read_bytes()
+    library = tmp_path / "libhip.so"
+    library.write_bytes(image.replace(b"\0gfx950:sramecc", f"\0{architecture}:sramecc".encode()))
+    program = """
+from zyfa_ort import doctor
+(finding,) = doctor._provider()
+print(finding.state, finding.found)
+"""
+    done = in_process(program, ZYFA_HIP_LIBRARY=str(library))
+    wanted = f"{state} device 0: emulated gfx950 (MI355X), {architecture}:sramecc+:xnack-"
+    assert done.stdout.strip() == wanted, done.stderr
+
+
+def test_doctor_says_what_is_wrong() -> None:
+    program = """
+from zyfa_ort import doctor
+(finding,) = doctor._provider()
+print(finding.state, finding.found)
+"""
+    done = in_process(program, ZYFA_EMULATED_FAULT="device:1+")
+    assert done.stdout.strip() == "problem ZyfaExecutionProvider: HIP sees no GPU; run 'zyfa-ort doctor'"
+
+
 def test_only_one_registration_is_needed() -> None:
     """The provider by name, in ONNX Runtime's own way."""
     inputs = tensors(40, 70, (64, 64))

@@ -63,6 +63,12 @@ def code_object_bytes(name: str) -> int:
     return length
 
 
+def free_bytes(hip: Hip) -> int:
+    size, total = ctypes.c_size_t(), ctypes.c_size_t()
+    hip.MemGetInfo(ctypes.byref(size), ctypes.byref(total))
+    return size.value
+
+
 class Pool:
     """Of device 0."""
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from custom_ops.hip.hip_window import Pool, WindowError
+from custom_ops.hip.hip_window import Pool, WindowError, free_bytes
 from kernels.emulator.hip_api import Hip
 
 A, B, C = 0xA0, 0xB0, 0xC0  # streams, by name alone
@@ -78,17 +78,9 @@ def test_sizes_that_share_a_block(pool: Pool, size: int, same: int, other: int) 
 def test_at_most_an_eighth_is_wasted(pool: Pool, size: int) -> None:
     hip = Hip()
     pool.trim()
-    before = free(hip)
+    before = free_bytes(hip)
     pool.allocate(size)
-    assert size <= before - free(hip) <= size * 9 / 8 + 4096
-
-
-def free(hip: Hip) -> int:
-    from ctypes import byref, c_size_t
-
-    size, total = c_size_t(), c_size_t()
-    hip.MemGetInfo(byref(size), byref(total))
-    return size.value
+    assert size <= before - free_bytes(hip) <= size * 9 / 8 + 4096
 
 
 def test_blocks_are_aligned_and_apart(pool: Pool) -> None:
@@ -100,14 +92,14 @@ def test_blocks_are_aligned_and_apart(pool: Pool) -> None:
 def test_trim_gives_back_what_is_unused_alone(pool: Pool) -> None:
     hip = Hip()
     pool.trim()
-    before = free(hip)
+    before = free_bytes(hip)
     kept, dropped = pool.allocate(1 << 20, A), pool.allocate(1 << 20, B)
     pool.release(dropped)
     pool.trim()
-    assert before - free(hip) == 1 << 20
+    assert before - free_bytes(hip) == 1 << 20
     pool.release(kept)
     pool.trim()
-    assert free(hip) == before
+    assert free_bytes(hip) == before
 
 
 def test_more_than_there_is(pool: Pool) -> None:
