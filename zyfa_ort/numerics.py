@@ -161,8 +161,8 @@ TOLERANCES: Final[dict[str, Tolerance]] = {
         relative=2.8e-2,
         worst_row=8e-2,
         cosine=1e-3,
-        derivation="float64 of the same codes: 3.1 % rms per lean probability, 1.1e-2 on Gaussian rows of "
-        "2,048 with two-term edge tiles, 2.4e-2 with lean ones; short rows average over few "
+        derivation="float64 of the same codes: 3.1 % rms per lean probability, 1.4e-2 on Gaussian rows of "
+        "2,048 with two-term edge tiles, 2.3e-2 with lean ones; short rows average over few "
         "probabilities",
     ),
     "fp8_flat": Tolerance(
@@ -206,8 +206,8 @@ TOLERANCES: Final[dict[str, Tolerance]] = {
     "fp8_capture": Tolerance(
         relative=4.5e-3,
         worst_row=6e-2,
-        derivation="float64 of the same codes, SmolLM2 activations pooled over all heads: 3.25e-3 modelled, "
-        "3.6e-3 with a bfloat16 output",
+        derivation="float64 of the same codes, SmolLM2 activations pooled over all heads: 2.74e-3 from "
+        "the kernel, 3.2e-3 with the 1.6e-3 of a bfloat16 output; 64 sampled rows of each head modelled 3.25e-3",
     ),
 }
 
@@ -216,19 +216,16 @@ TOLERANCES: Final[dict[str, Tolerance]] = {
 # but for one in 10^4: a code step of a key that holds a few percent of the row.
 LSE_TOLERANCES: Final[dict[str, float]] = {"fp32": 2e-5, "bf16": 4e-3, "fp8": 8e-2, "fp8_model": 2e-3}
 
-# Error of the FP8 scheme over that of the AITER v3 model on the same codes. Synthetic families measure 0.003
-# (sink) to 1.13 (logits of 8 nats).
-FP8_OVER_AITER: Final = 1.15
+# Error of the FP8 scheme over that of the AITER v3 model on the same codes. Synthetic families of 1,024 rows measure 0.004
+# (sink) to 0.90 (logits of 8 nats), 1.01 at 2,048; which rows are drawn moves it by up to 10 %.
+FP8_OVER_AITER: Final = 1.10
 # Long flat rows have neither edge tiles that matter nor a tail for AITER to lose: the ratio is that of the
-# probabilities alone, 3.14 % / 2.65 % = 1.186 (1.17 to 1.20 measured at 32K).
+# probabilities alone, 3.14 % / 2.65 % = 1.186 (1.07 to 1.18 measured at 32K).
 FP8_OVER_AITER_FLAT: Final = 1.25
 
 # Error of a kernel over the one that was modelled for its scheme before there were kernels, on the same family of inputs:
 # rows were sampled there, which moves a figure by up to 10 %.
 FP8_OVER_MODELLED: Final = 1.10
-# Error with tau = 1 over that of moving the anchor at every new maximum, on rows that few keys own: their largest
-# probability leaves the centre of its cell (1.17 to 1.22 measured on logits of 3 and 8 nats, 1.05 on Gaussian ones).
-FP8_TAU_COST: Final = 1.25
 # SmolLM2 activations, all heads pooled: error of the scheme over that of AITER v3, and over that of Lean P in every tile.
 FP8_CAPTURE_OVER_AITER: Final = 0.12
 FP8_CAPTURE_OVER_LEAN: Final = 0.5

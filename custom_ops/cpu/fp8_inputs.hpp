@@ -1,5 +1,5 @@
-// Q, K and V on the e4m3 grid: the op's own inputs when they are float8e4m3fn, else quantised (and rotated)
-// copies.
+// Q, K and V on the e4m3 grid: the op's own inputs when they are float8e4m3fn; else quantised (and rotated)
+// copies of K and V, and how to quantise a row of Q, which is read only once.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,16 @@ class Fp8Inputs {
   Fp8Inputs(const AttentionProblem& problem, const AttentionTensors& tensors, const KeyMask& mask,
             const ParallelFor& parallel_for);
 
-  // Views of codes; real value = code value * scale.
+  // Views of codes; real value = code value * scale. `query` is of codes, or of rows still to be
+  // rotated and quantised.
   RowView query;
   KeyRows key, value;
   // One scale per (batch, head).
   std::vector<float> q_scale, k_scale, v_scale;
+  int64_t rotation_block = 0;  // of a query row, before it is quantised
 
  private:
-  std::vector<uint8_t> query_codes_, key_codes_, value_codes_;
+  std::vector<uint8_t> key_codes_, value_codes_;
 };
 
 }  // namespace zyfa::cpu

@@ -104,10 +104,13 @@ class Fp8Pass {
     const auto quantised = [&](int64_t head) {
       return score_scale(call_, inputs_.q_scale[item_.batch * p.q_heads + head], inputs_.k_scale[kv_index()]);
     };
-    made.codes = made.panel.load_query(inputs_.query, false, quantised, arena_);
+    const bool are_codes = inputs_.query.dtype == DType::float8e4m3fn;
+    const QueryForm form = {false, are_codes ? nullptr : inputs_.q_scale.data() + item_.batch * p.q_heads,
+                            inputs_.rotation_block};
+    made.codes = made.panel.load_query(inputs_.query, form, quantised, arena_);
     if (bfloat16_edges_)
       made.bfloat16 = made.panel.load_query(
-          query_rows(p, call_.tensors), true, [&](int64_t) { return score_scale(call_, 1.0f, 1.0f); },
+          query_rows(p, call_.tensors), {true}, [&](int64_t) { return score_scale(call_, 1.0f, 1.0f); },
           arena_);
   }
 

@@ -67,9 +67,13 @@ const Kernels& choose() {
   // Best first.
   static const Candidate candidates[] = {
 #if defined(__x86_64__)
+#if defined(ZYFA_HAS_AMX_BF16)
       {kernels_with_pairs<isa::AmxBf16, isa::Avx512>(), has_avx512() && amx_bf16_is_usable()},
+#endif
+#if defined(ZYFA_HAS_AVX512_BF16)
       {kernels_with_pairs<isa::Avx512Bf16, isa::Avx512>(),
        has_avx512() && __builtin_cpu_supports("avx512bf16")},
+#endif
       {kernels_of<isa::Avx512>(), has_avx512()},
       {kernels_of<isa::Avx2>(),
        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")},

@@ -42,8 +42,9 @@ TileOperands::TileOperands(const Kernels& kernels, Operand form, const OperandSo
   value_ = tile(columns_, is_pairs(form) ? kTileKeys : columns_);
   clean_ = arena.take<std::byte>(tile_bytes(form, columns_));
   staging_ = arena.take<uint16_t>(kTileKeys * std::max(dims_, columns_));
-  // Columns of padding stay zero.
-  std::memset(key_.buffer, 0, tile_bytes(form, dims_));
+  // What pads rows stays zero.
+  if (dims_ > source.key.dim) std::memset(key_.buffer, 0, tile_bytes(form, dims_));
+  if (columns_ == source.value.dim) return;
   std::memset(value_.buffer, 0, tile_bytes(form, columns_));
   std::memset(staging_, 0, kTileKeys * std::max(dims_, columns_) * sizeof(uint16_t));
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "elements.hpp"
 #include "float_formats.hpp"
 
 namespace zyfa::cpu {
@@ -77,7 +78,19 @@ Panel::Panel(const AttentionCall& call, const WorkItem& item, int64_t index, Ope
   }
 }
 
-PanelQuery Panel::load_query(const RowView& view, bool to_bfloat16,
+void Panel::read_query(const RowView& view, const QueryForm& form, int64_t lane, float* row) const {
+  const int64_t dim = call_.problem.qk_dim, head = rows.head(lane);
+  call_.kernels.to_fp32(view.dtype, view.at(batch_, head, rows.row(lane)), dim, row);
+  if (form.fp8_scales == nullptr) return;
+  if (form.rotation_block != 0)
+    elements().rotate(DType::float32, row, dim, form.rotation_block, DType::float32, row, nullptr);
+  // Codes take the place of the pairs that are made of them later.
+  uint8_t* codes = reinterpret_cast<uint8_t*>(row + padded(dim, kStep));
+  elements().to_fp8(DType::float32, row, dim, form.fp8_scales[head], codes);
+  call_.kernels.to_fp32(DType::float8e4m3fn, codes, dim, row);
+}
+
+PanelQuery Panel::load_query(const RowView& view, const QueryForm& form,
                              const std::function<ScoreScale(int64_t head)>& scale_of, Arena& arena) const {
   const int64_t dim = call_.problem.qk_dim, width = padded(dim, kStep), stride = 2 * width;
   const Kernels& kernels = call_.kernels;
@@ -93,12 +106,9 @@ PanelQuery Panel::load_query(const RowView& view, bool to_bfloat16,
     if (!there) continue;
     float* row = reinterpret_cast<float*>(scratch_.rows + lane * stride);
     uint16_t* pairs = reinterpret_cast<uint16_t*>(row + width);
-    const int64_t offset =
-        batch_ * view.strides.batch + rows.head(lane) * view.strides.head + rows.row(lane) * view.strides.row;
-    const void* from = static_cast<const std::byte*>(view.data) + offset * size_of(view.dtype);
-    kernels.to_fp32(view.dtype, from, dim, row);
+    read_query(view, form, lane, row);
     apply_sign(scale, dim, row);
-    if (!to_bfloat16 && !is_pairs(form_)) continue;
+    if (!form.to_bfloat16 && !is_pairs(form_)) continue;
     kernels.to_bfloat16(DType::float32, row, dim, pairs);
     kernels.to_fp32(DType::bfloat16, pairs, dim, row);
   }

@@ -45,6 +45,13 @@ struct PanelScratch {
   uint32_t* rows;               // lanes x dims or columns, before and after the transposition
 };
 
+// What happens to a query row first.
+struct QueryForm {
+  bool to_bfloat16 = false;
+  const float* fp8_scales = nullptr;  // by head: rounded to e4m3 of x / scale
+  int64_t rotation_block = 0;         // before that; 0: none
+};
+
 // Queries of a panel in the form of the products, with what turns their scores into logits.
 struct PanelQuery {
   void* data;  // dims x lanes, or rows of padded dims for few rows
@@ -74,7 +81,7 @@ class Panel {
   static int64_t row_words(const AttentionProblem& problem, Operand form);
 
   // Reads the rows of the panel and turns them into lanes.
-  PanelQuery load_query(const RowView& view, bool to_bfloat16,
+  PanelQuery load_query(const RowView& view, const QueryForm& form,
                         const std::function<ScoreScale(int64_t head)>& scale_of, Arena& arena) const;
 
   PanelSize size() const { return {rows.lanes, lanes}; }
@@ -105,6 +112,8 @@ class Panel {
   float* output;  // columns x lanes
 
  private:
+  void read_query(const RowView& view, const QueryForm& form, int64_t lane, float* row) const;
+
   friend class PartialPanel;
   void finish_logits(const PanelQuery& query, bool log2_units);
   void accumulate_around(uint64_t keys, TileOperands& operands, const BlockKind* kinds, bool low);

@@ -15,22 +15,20 @@ struct Row {
   const void* data;
 };
 
-// The row as it is stored, or in `scratch` when it has to be rotated or put together.
+// The row as it is stored, or in `scratch` when it has to be rotated.
 Row row_at(const HeadRows& source, int64_t b, int64_t h, int64_t at, float* scratch) {
-  Row row = {DType::float32, scratch};
-  if (source.stored.data != nullptr)
-    row = {source.stored.dtype, source.stored.at(b, h, at)};
-  else
-    source.read(b, h, at, scratch);
+  const auto [view, index] = source.stored.where(at);
+  const Row row = {view->dtype, view->at(b, h, index)};
   if (source.rotation_block == 0) return row;
-  elements().rotate(row.type, row.data, source.dim, source.rotation_block, DType::float32, scratch, nullptr);
+  elements().rotate(row.type, row.data, source.stored.dim, source.rotation_block, DType::float32, scratch,
+                    nullptr);
   return {DType::float32, scratch};
 }
 
 constexpr int64_t kElementsPerTask = 65536;
 
 int64_t rows_per_task(const HeadRows& source) {
-  return std::max<int64_t>(1, kElementsPerTask / std::max<int64_t>(1, source.heads * source.dim));
+  return std::max<int64_t>(1, kElementsPerTask / std::max<int64_t>(1, source.heads * source.stored.dim));
 }
 
 int64_t tasks_per_batch(const HeadRows& source) {
@@ -44,8 +42,9 @@ void for_each_row(const HeadRows& source, const ParallelFor& parallel_for, const
   const int64_t tasks = tasks_per_batch(source), rows = rows_per_task(source);
   parallel_for(source.batch * tasks, [&](int64_t task) {
     const int64_t b = task / tasks, first = task % tasks * rows, last = std::min(source.rows, first + rows);
-    std::vector<float> scratch(source.dim);
-    if (source.stored.data != nullptr && source.stored.strides.head < source.stored.strides.row) {
+    std::vector<float> scratch(source.stored.dim);
+    const Strides& strides = source.stored.fresh.strides;
+    if (strides.head < strides.row) {
       for (int64_t at = first; at < last; ++at)
         for (int64_t h = 0; h < source.heads; ++h) visit(task, b, h, at, scratch.data());
     } else {
@@ -70,7 +69,7 @@ void head_amax(const HeadRows& source, const ParallelFor& parallel_for, float* a
     if (source.counts && !source.counts(b, at)) return;
     const Row row = row_at(source, b, h, at, scratch);
     float& largest = of_task[task * source.heads + h];
-    largest = std::max(largest, elements().largest_finite(row.type, row.data, source.dim));
+    largest = std::max(largest, elements().largest_finite(row.type, row.data, source.stored.dim));
   });
   std::fill(amax, amax + source.batch * source.heads, 0.0f);
   for (int64_t task = 0; task < source.batch * tasks; ++task)
@@ -85,7 +84,7 @@ void quantize_heads(const HeadRows& source, const ParallelFor& parallel_for, con
   for_each_row(source, parallel_for, [&](int64_t, int64_t b, int64_t h, int64_t at, float* scratch) {
     const Row row = row_at(source, b, h, at, scratch);
     uint8_t* target = codes + b * strides.batch + h * strides.head + at * strides.row;
-    elements().to_fp8(row.type, row.data, source.dim, scales[b * source.heads + h], target);
+    elements().to_fp8(row.type, row.data, source.stored.dim, scales[b * source.heads + h], target);
   });
 }
 

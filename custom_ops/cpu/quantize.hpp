@@ -13,13 +13,12 @@ namespace zyfa::cpu {
 // amax / 448; 1 for 0; never subnormal.
 float fp8_scale(float amax);
 
-// A (batch, heads, rows, dim) source of any layout.
+// A (batch, heads, rows, dim) source of any layout, in one tensor or in past and new rows.
 struct HeadRows {
-  int64_t batch, heads, rows, dim;
-  int64_t rotation_block;  // Hadamard block, 0: no rotation
-  std::function<void(int64_t b, int64_t h, int64_t row, float*)> read;
+  int64_t batch, heads, rows;
+  KeyRows stored;
+  int64_t rotation_block;                              // Hadamard block, 0: no rotation
   std::function<bool(int64_t b, int64_t row)> counts;  // whether a row enters amax; empty: all do
-  RowView stored = {};  // where all rows lie in one tensor, this; `read` is not called then
 };
 
 // Largest finite magnitude of every (batch, head), rotation included; NaN and infinities do not count.

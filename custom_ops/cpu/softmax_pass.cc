@@ -46,7 +46,7 @@ SoftmaxPass::SoftmaxPass(const AttentionCall& call, const WorkItem& item)
   for (int64_t i = 0; i < item.panels; ++i) {
     new (panels_ + i) Panel(call, item, i, form_, scratch_, arena_);
     new (queries_ + i)
-        PanelQuery(panels_[i].load_query(query_rows(call.problem, call.tensors), bfloat16_, scale, arena_));
+        PanelQuery(panels_[i].load_query(query_rows(call.problem, call.tensors), {bfloat16_}, scale, arena_));
   }
 }
 

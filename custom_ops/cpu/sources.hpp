@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "../problem.hpp"
-#include "rows.hpp"
 
 namespace zyfa::cpu {
 
@@ -18,22 +18,16 @@ struct RowView {
     const int64_t offset = batch * strides.batch + head * strides.head + row * strides.row;
     return static_cast<const char*>(data) + offset * static_cast<int64_t>(size_of(dtype));
   }
-
-  void read(int64_t batch, int64_t head, int64_t row, int64_t dim, float* out) const {
-    load_row(dtype, data, batch * strides.batch + head * strides.head + row * strides.row, dim, out);
-  }
 };
 
-// Rows of past ++ new keys (or values) by absolute key position.
+// Rows of past ++ new keys (or values) by absolute key position; of any tensor, without a past.
 struct KeyRows {
   RowView past, fresh;
   int64_t past_len, dim;
 
-  void read(int64_t batch, int64_t head, int64_t key, float* out) const {
-    if (key < past_len)
-      past.read(batch, head, key, dim, out);
-    else
-      fresh.read(batch, head, key - past_len, dim, out);
+  // The tensor that holds a key's row, and which of its rows that is.
+  std::pair<const RowView*, int64_t> where(int64_t key) const {
+    return key < past_len ? std::pair{&past, key} : std::pair{&fresh, key - past_len};
   }
 };
 

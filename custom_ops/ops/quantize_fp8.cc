@@ -20,11 +20,9 @@ struct QuantizeKernel : QuantizeNode {
     const cpu::HeadRows source{batch,
                                heads,
                                rows,
-                               dim,
+                               {{}, {x.info->dtype, x.data, strides}, 0, dim},
                                rotation == Rotation::hadamard ? hadamard_block(dim) : 0,
-                               {},
-                               {},
-                               {x.info->dtype, x.data, strides}};
+                               {}};
     const cpu::ParallelFor parallel_for = context.parallel_for();
     std::vector<float> amax(batch * heads);
     cpu::head_amax(source, parallel_for, amax.data());

@@ -14,7 +14,7 @@ ANCHOR_CODE = 126.0  # e4m3 code of 448: the row maximum of an interior tile lan
 CODE_SHIFT = {"nearest": 0.0, "truncate": 0.5}
 MOST_IN_RANGE = {"nearest": ANCHOR_CODE + 0.5, "truncate": 126.99999237060547}
 UNIT = 8.80708  # log2 of what a probability of one is worth in an edge tile: 8 + (6 + 0.45665) / 8
-TAU = 1.0  # log2 units a tile may exceed the anchor before the row is re-anchored
+TAU = 0.25  # log2 units a tile may exceed the anchor before the row is re-anchored
 BLOCK_RANGE = 60.0  # clamp of the block exponent
 # Stands for "no key seen yet": finite, so that nothing becomes NaN. Beyond it 126 - 8e overflows on every device.
 NO_ANCHOR = -4e37

@@ -124,9 +124,9 @@ def make_scores(problem: Problem, dot: F32, b: int, rows: NDArray[np.int64], fac
 
 
 def run(
-    problem: Problem, groups: Iterable[int] | None = None, trace: bool = False, tau: float = 1.0
+    problem: Problem, groups: Iterable[int] | None = None, trace: bool = False, tau: float = 0.25
 ) -> Fp8Attention:
-    """All groups of 32 rows of all batches; heads side by side. `tau` other than 1 shows what the choice costs."""
+    """All groups of 32 rows of all batches; heads side by side. `tau` other than 1/4 shows what the choice costs."""
     batch, heads, q_len, _ = problem.query.codes.shape
     kv_len, v_dim = problem.value.codes.shape[2:]
     result = Fp8Attention(

@@ -1,29 +1,34 @@
 // FP32 products for a few query rows, as in decoding: vectors run along dims and columns, K and V are read
 // once, as they lie in memory and in their own type. What bounds them is memory, so each asks for the rows
 // that the other will want.
-#include <type_traits>
-
 #include "../../error.hpp"
 #include "isa.hpp"
 #include "loops.hpp"
+#include "unroll.hpp"
 
 namespace zyfa::cpu::isa {
 namespace {
 
 constexpr int64_t kCacheLine = 64;
 
-template <int N>
-using Count = std::integral_constant<int, N>;
-
 inline void prefetch_row(const Ahead& ahead, int64_t key) {
   const char* row = at(ahead.rows, key * ahead.stride);
-  for (int64_t line = 0; line < ahead.bytes; line += kCacheLine) __builtin_prefetch(row + line);
+  for (int64_t line = 0; line < ahead.bytes; line += kCacheLine)
+    __builtin_prefetch(row + line, 0, 2);  // a tile of K and one of V do not fit the first cache
 }
 
+template <int Span, int... Lane>
+inline Floats plus_neighbour(Floats x, std::integer_sequence<int, Lane...>) {
+  return x + __builtin_shufflevector(x, x, (Lane ^ Span)...);
+}
+
+template <int Span = kLanes / 2>
 inline float sum_of(Floats x) {
-  for (int width = kLanes / 2; width > 0; width /= 2)
-    for (int lane = 0; lane < width; ++lane) x[lane] += x[lane + width];
-  return x[0];
+  x = plus_neighbour<Span>(x, std::make_integer_sequence<int, kLanes>());
+  if constexpr (Span > 1)
+    return sum_of<Span / 2>(x);
+  else
+    return x[0];
 }
 
 template <typename Stored, int R>
@@ -31,30 +36,34 @@ void scores(const void* k, int64_t k_stride, const float* q, int64_t q_stride, i
             const Ahead& ahead, float* s) {
   for (int64_t key = 0; key < kTileKeys; ++key) {
     prefetch_row(ahead, key);
-    Floats sum[R] = {};
+    Floats sum[R];
+    each<R>([&](auto r) { sum[r] = Floats{}; });
     // Queries are padded with zeros.
     for_each_vector<Stored>(at(k, key * k_stride * Stored::kBytes), dim, [&](Floats x, int64_t i) {
-      for (int r = 0; r < R; ++r) sum[r] += x * load<Floats>(q + r * q_stride + i);
+      each<R>([&](auto r) { sum[r] += x * load<Floats>(q + r * q_stride + i); });
     });
-    for (int r = 0; r < R; ++r) s[key * lanes + r] = sum_of(sum[r]);
+    each<R>([&](auto r) { s[key * lanes + r] = sum_of(sum[r]); });
   }
 }
 
 // V vectors of columns.
 template <typename Stored, int R, int V>
 void columns(const char* v, int64_t v_stride, const float* p, int64_t lanes, const float* keep, float* o) {
-  Floats sum[R][V] = {};
+  Floats sum[R][V];
+  each<R>([&](auto r) { each<V>([&](auto c) { sum[r][c] = Floats{}; }); });
   for (int64_t key = 0; key < kTileKeys; ++key)
-    for (int c = 0; c < V; ++c) {
+    each<V>([&](auto c) {
       const Floats x = Stored::widen(v + (key * v_stride + c * kLanes) * Stored::kBytes);
-      for (int r = 0; r < R; ++r) sum[r][c] += x * p[key * lanes + r];
-    }
-  for (int r = 0; r < R; ++r)
-    for (int c = 0; c < V; ++c)
+      each<R>([&](auto r) { sum[r][c] += x * p[key * lanes + r]; });
+    });
+  each<R>([&](auto r) {
+    each<V>([&](auto c) {
       for (int lane = 0; lane < kLanes; ++lane) {
         float& to = o[(c * kLanes + lane) * lanes + r];
         to = to * keep[r] + sum[r][c][lane];
       }
+    });
+  });
 }
 
 template <typename Stored, int R>

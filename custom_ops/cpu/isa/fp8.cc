@@ -6,7 +6,7 @@
 namespace zyfa::cpu::isa {
 namespace {
 
-constexpr float kTau = 1.0f;  // log2 units a tile may exceed the anchor before the row is re-anchored
+constexpr float kTau = 0.25f;  // log2 units a tile may exceed the anchor before the row is re-anchored
 constexpr float kAnchorCode = 126.0f;  // e4m3 code of 448
 constexpr float kUnit = 8.80708f;      // log2 of what a probability of one is worth: 8 + (6 + 0.45665) / 8
 
@@ -39,7 +39,7 @@ inline BlockMap look(const LaneScale& scale, BlockKind kind, int64_t at, int64_t
   const Floats anchor = moves ? b : m;
   store(state.anchor + at, anchor);
   store(state.keep + at, moves & ~first ? exp2_of(m - b) : all(1.0f));
-  // ceil by rounding up what rint rounded down; b - m is at most 1 here.
+  // ceil by rounding up what rint rounded down; b - m is at most tau here.
   Floats d = none ? Floats{} : max_of(b - anchor, all(-60.0f));
   const Floats nearest = (d + kRoundingShift) - kRoundingShift;
   d = nearest < d ? nearest + 1.0f : nearest;
@@ -77,8 +77,8 @@ struct Terms {
   Floats high, low;  // both as they count
 };
 
-// e4m3(p) and e4m3(16 * (p - high)) / 16 of p = exp2(x). Both saturate where scores of millions are rounded to p
-// beyond 448.
+// e4m3(p) and e4m3(16 * (p - high)) / 16 of p = exp2(x). Both saturate where scores of millions are rounded
+// to p beyond 448.
 inline Terms two_terms(const Floats& x) {
   const Floats p = exp2_of(x), high = min_of(to_four_bits(p, 0x1p-6f), all(448.0f));
   return {high, to_four_bits(min_of(p - high, all(28.0f)), 0x1p-10f)};

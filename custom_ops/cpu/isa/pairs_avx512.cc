@@ -2,9 +2,9 @@
 #include <immintrin.h>
 
 #include <cstring>
-#include <type_traits>
 
 #include "isa.hpp"
+#include "unroll.hpp"
 
 namespace zyfa::cpu::isa {
 namespace {
@@ -18,24 +18,26 @@ inline __m512bh as_pairs(__m512i words) { return (__m512bh)words; }
 template <int V>
 inline void block(const uint16_t* left, int64_t left_stride, const uint32_t* right, int64_t inner,
                   int64_t lanes, const float* keep, float* sums) {
-  __m512 sum[kRows][V] = {};
+  __m512 sum[kRows][V];
+  each<kRows>([&](auto r) { each<V>([&](auto v) { sum[r][v] = _mm512_setzero_ps(); }); });
   for (int64_t i = 0; i < inner; ++i) {
     __m512bh lane[V];
-    for (int v = 0; v < V; ++v) lane[v] = as_pairs(_mm512_loadu_si512(right + i * lanes + v * kLaneBlock));
-    for (int r = 0; r < kRows; ++r) {
+    each<V>([&](auto v) { lane[v] = as_pairs(_mm512_loadu_si512(right + i * lanes + v * kLaneBlock)); });
+    each<kRows>([&](auto r) {
       int32_t word;
       std::memcpy(&word, left + r * left_stride + 2 * i, sizeof word);
       const __m512bh factor = as_pairs(_mm512_set1_epi32(word));
-      for (int v = 0; v < V; ++v) sum[r][v] = _mm512_dpbf16_ps(sum[r][v], factor, lane[v]);
-    }
+      each<V>([&](auto v) { sum[r][v] = _mm512_dpbf16_ps(sum[r][v], factor, lane[v]); });
+    });
   }
-  for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < V; ++v) {
+  each<kRows>([&](auto r) {
+    each<V>([&](auto v) {
       float* to = sums + r * lanes + v * kLaneBlock;
       if (keep != nullptr)
         sum[r][v] = _mm512_fmadd_ps(_mm512_loadu_ps(to), _mm512_loadu_ps(keep + v * kLaneBlock), sum[r][v]);
       _mm512_storeu_ps(to, sum[r][v]);
-    }
+    });
+  });
 }
 
 // Calls body(V, first lane) with V vectors of lanes at a time.

@@ -1,9 +1,8 @@
 // FP32 products of one tile and one panel: a few rows of the tile times all lanes stay in registers while the
 // inner dimension runs. Every sum is sequential, so that the vector width changes speed and not the order of
 // additions; a tile's sum is added to the output as a whole, or 8,192 keys would cost 4e-5 of a sum.
-#include <type_traits>
-
 #include "isa.hpp"
+#include "unroll.hpp"
 
 namespace zyfa::cpu::isa {
 namespace {
@@ -20,58 +19,89 @@ constexpr int kVectorLanes = kVectorBytes / 4;
 typedef float Vector __attribute__((vector_size(kVectorBytes)));
 typedef float Unaligned __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
 
-template <int N>
-using Count = std::integral_constant<int, N>;
-
 inline Vector at(const float* from) { return *reinterpret_cast<const Unaligned*>(from); }
 inline void put(float* to, const Vector& v) { *reinterpret_cast<Unaligned*>(to) = v; }
 
-// sums[r][lane] = sums[r][lane] * keep[lane] + sum over i of left[r * row_step + i * inner_step] *
-// right[i][lane]; without `keep` what was there counts as 0.
-template <int R, int V>
-__attribute__((always_inline)) inline void block(const float* left, int64_t row_step, int64_t inner_step,
-                                                 const float* right, int64_t inner, int64_t lanes,
-                                                 const float* keep, float* sums) {
-  Vector sum[R][V] = {};
-  for (int64_t i = 0; i < inner; ++i) {
+// The left factors of up to 16 rows at one step of the inner dimension: K, a row behind the other.
+struct Rows {
+  const float* first;
+  int64_t stride;
+
+  template <int R>
+  Rows advanced() const {
+    return {first + R * stride, stride};
+  }
+  // A pointer for every third row, so that all addresses are one of them and once or twice the stride.
+  template <int R, typename Body>
+  inline void each_step(int64_t steps, const Body& body) const {
+    const float* third[(R + 2) / 3];
+    each<(R + 2) / 3>([&](auto t) { third[t] = first + 3 * t * stride; });
+    for (int64_t i = 0; i < steps; ++i) body(i, [&](auto r) { return third[r / 3][r % 3 * stride + i]; });
+  }
+};
+
+// The same of V: next to each other.
+struct Columns {
+  const float* first;
+  int64_t stride;  // from one step to the next
+
+  template <int R>
+  Columns advanced() const {
+    return {first + R, stride};
+  }
+  template <int R, typename Body>
+  inline void each_step(int64_t steps, const Body& body) const {
+    const float* row = first;
+    for (int64_t i = 0; i < steps; ++i, row += stride) body(i, [&](auto r) { return row[r]; });
+  }
+};
+
+// sums = sums * keep + left right, for R rows and V vectors of lanes; without Keep what was there counts as
+// 0.
+template <int R, int V, bool Keep, typename Left>
+__attribute__((always_inline)) inline void block(const Left& left, const float* right, int64_t inner,
+                                                 int64_t lanes, const float* keep, float* sums) {
+  Vector sum[R][V];
+  each<R>([&](auto r) { each<V>([&](auto v) { sum[r][v] = Vector{}; }); });
+  left.template each_step<R>(inner, [&](int64_t i, const auto& factor) {
     Vector lane[V];
-    for (int v = 0; v < V; ++v) lane[v] = at(right + i * lanes + v * kVectorLanes);
-    for (int r = 0; r < R; ++r) {
-      const float factor = left[r * row_step + i * inner_step];
-      for (int v = 0; v < V; ++v) sum[r][v] += factor * lane[v];
-    }
-  }
-  for (int v = 0; v < V; ++v) {
-    const Vector kept = keep == nullptr ? Vector{} : at(keep + v * kVectorLanes);
-    for (int r = 0; r < R; ++r) {
+    each<V>([&](auto v) { lane[v] = at(right + i * lanes + v * kVectorLanes); });
+    each<R>([&](auto r) {
+      const float x = factor(r);
+      each<V>([&](auto v) { sum[r][v] += x * lane[v]; });
+    });
+  });
+  each<R>([&](auto r) {
+    each<V>([&](auto v) {
       float* to = sums + r * lanes + v * kVectorLanes;
-      put(to, keep == nullptr ? sum[r][v] : at(to) * kept + sum[r][v]);
-    }
-  }
+      put(to, Keep ? at(to) * at(keep + v * kVectorLanes) + sum[r][v] : sum[r][v]);
+    });
+  });
 }
 
 // All rows for V vectors of lanes, R at a time.
-template <int R, int V>
-inline void column(const float* left, int64_t row_step, int64_t inner_step, int64_t rows, const float* right,
-                   int64_t inner, int64_t lanes, const float* keep, float* sums) {
-  int64_t row = 0;
+template <int R, int V, bool Keep, typename Left>
+inline void column(Left left, int64_t rows, const float* right, int64_t inner, int64_t lanes,
+                   const float* keep, float* sums) {
   const auto next = [&](auto count) {
-    block<count(), V>(left + row * row_step, row_step, inner_step, right, inner, lanes, keep,
-                      sums + row * lanes);
-    row += count();
+    block<count(), V, Keep>(left, right, inner, lanes, keep, sums);
+    left = left.template advanced<count()>();
+    sums += count() * lanes;
+    rows -= count();
   };
-  while (row + R <= rows) next(Count<R>());
-  while (row + 4 <= rows) next(Count<4>());
-  while (row < rows) next(Count<2>());
+  while (rows >= R) next(Count<R>());
+  while (rows >= 4) next(Count<4>());
+  while (rows > 0) next(Count<2>());
 }
 
-// `rows` is a multiple of 4, `lanes` of kLaneBlock.
-inline void product(const float* left, int64_t row_step, int64_t inner_step, int64_t rows, const float* right,
-                    int64_t inner, int64_t lanes, const float* keep, float* sums) {
+// `rows` is even, `lanes` a multiple of kLaneBlock.
+template <bool Keep, typename Left>
+inline void product(const Left& left, int64_t rows, const float* right, int64_t inner, int64_t lanes,
+                    const float* keep, float* sums) {
   int64_t lane = 0;
   const auto run = [&](auto r, auto vectors) {
-    column<r(), vectors()>(left, row_step, inner_step, rows, right + lane, inner, lanes,
-                           keep == nullptr ? nullptr : keep + lane, sums + lane);
+    column<r(), vectors(), Keep>(left, rows, right + lane, inner, lanes, keep + (Keep ? lane : 0),
+                                 sums + lane);
     lane += vectors() * kVectorLanes;
   };
   // 16 to 24 sums in registers hide the latency of a multiply-add.
@@ -87,13 +117,13 @@ inline void product(const float* left, int64_t row_step, int64_t inner_step, int
 template <typename Tag>
 void Products<Tag>::scores(const float* k, int64_t k_stride, const float* q, int64_t dim, int64_t lanes,
                            float* s) {
-  product(k, k_stride, 1, kTileKeys, q, dim, lanes, nullptr, s);
+  product<false>(Rows{k, k_stride}, kTileKeys, q, dim, lanes, nullptr, s);
 }
 
 template <typename Tag>
 void Products<Tag>::accumulate(const float* v, int64_t v_stride, const float* p, int64_t columns,
                                int64_t lanes, const float* keep, float* o) {
-  product(v, 1, v_stride, columns, p, kTileKeys, lanes, keep, o);
+  product<true>(Columns{v, v_stride}, columns, p, kTileKeys, lanes, keep, o);
 }
 
 template struct Products<ZYFA_ISA>;

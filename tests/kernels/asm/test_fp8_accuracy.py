@@ -24,14 +24,11 @@ from zyfa_ort.numerics import (
     FP8_CAPTURE_OVER_AITER,
     FP8_CAPTURE_OVER_LEAN,
     FP8_OVER_MODELLED,
-    FP8_TAU_COST,
     TOLERANCES,
     relative_error,
 )
 
 AITER, Z_RUN, NONE, HILO = FP8_WITNESSES
-# Few keys own a row: what tau = 1 costs shows here, and is bounded by itself.
-PEAKED = ("s3", "s8")
 
 
 def test_exact_is_attention_one_row_at_a_time() -> None:
@@ -49,14 +46,10 @@ def test_error_over_that_of_aiter(name: str) -> None:
     expected = exact(problem)
     error = {who: relative_error(WITNESSES[who](problem), expected) for who in (AITER, Z_RUN, NONE, HILO)}
     assert error[AITER] == pytest.approx(family.aiter, rel=0.15)
-    if name in PEAKED:
-        for edges, modelled in (("hilo", family.hilo), ("none", family.none)):
-            every_maximum = relative_error(run(model_problem(problem, edges), tau=0).output, expected)
-            assert every_maximum <= FP8_OVER_MODELLED * modelled * error[AITER]
-            assert error[{"hilo": HILO, "none": NONE}[edges]] <= FP8_TAU_COST * every_maximum
-    else:
-        assert error[HILO] <= FP8_OVER_MODELLED * family.hilo * error[AITER]
-        assert error[NONE] <= FP8_OVER_MODELLED * max(family.none * error[AITER], error[Z_RUN])
+    # Flat rows: 1.06 was drawn with the maximum at a lucky place of the grid of codes; Z-run has that grid too.
+    lean = error[Z_RUN] if name == "flat" else family.none * error[AITER]
+    assert error[HILO] <= FP8_OVER_MODELLED * family.hilo * error[AITER]
+    assert error[NONE] <= FP8_OVER_MODELLED * lean
     assert error[HILO] < error[NONE]
 
 

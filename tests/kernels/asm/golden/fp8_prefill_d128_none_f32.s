@@ -623,7 +623,7 @@ products_done:
   v_maximum3_f32 v228, v228, v47, v48
   v_maximum3_f32 v228, v228, v49, v49
   v_mov_b32 v229, v228
-  v_add_f32 v230, 1.0, v219
+  v_add_f32 v230, 0x3e800000, v219
   s_mov_b32 s59, 1
   v_permlane32_swap_b32 v229, v228
   v_maximum3_f32 v220, v228, v229, v229
@@ -1836,7 +1836,7 @@ none_below:
   v_maximum3_f32 v228, v228, v47, v48
   v_maximum3_f32 v228, v228, v49, v49
   v_mov_b32 v229, v228
-  v_add_f32 v230, 1.0, v219
+  v_add_f32 v230, 0x3e800000, v219
   s_mov_b32 s59, 1
   v_permlane32_swap_b32 v229, v228
   v_maximum3_f32 v220, v228, v229, v229
