@@ -49,18 +49,33 @@ __device__ void mask_bytes(const RowsArguments& a) {
   });
 }
 
-__device__ bool is_visible(const KeyRangeArguments& a, uint32_t key) {
-  const char* mask = static_cast<const char*>(a.mask) + block_z() * a.mask_batch;
-  if (a.mask_bytes == 1) return reinterpret_cast<const uint8_t*>(mask)[key] != 0;
-  if (a.mask_bytes == 4) return reinterpret_cast<const uint32_t*>(mask)[key] != 0;
-  return reinterpret_cast<const uint64_t*>(mask)[key] != 0;
-}
-
 struct Seen {
   uint32_t first, end, count;
 };
 __device__ Seen both(const Seen& a, const Seen& b) {
   return {a.first < b.first ? a.first : b.first, a.end > b.end ? a.end : b.end, a.count + b.count};
+}
+
+// Loads in flight per lane: one workgroup reads the whole mask, and nothing but latency counts.
+constexpr uint32_t kLoads = 32;
+
+template <typename Number>
+__device__ Seen seen_by_lane(const KeyRangeArguments& a) {
+  const auto* mask =
+      reinterpret_cast<const Number*>(static_cast<const char*>(a.mask) + block_z() * a.mask_batch);
+  Seen seen = {a.keys, 0, 0};
+  for (uint32_t base = thread(); base < a.keys; base += kConvertItems * kLoads) {
+    Number numbers[kLoads];
+    for (uint32_t i = 0; i < kLoads; ++i) {
+      const uint32_t key = base + i * kConvertItems;
+      numbers[i] = mask[key < a.keys ? key : base];
+    }
+    for (uint32_t i = 0; i < kLoads; ++i) {
+      const uint32_t key = base + i * kConvertItems;
+      if (key < a.keys && numbers[i] != 0) seen = both(seen, {key, key + 1, 1});
+    }
+  }
+  return seen;
 }
 
 // Of all work-items, in the first one.
@@ -76,10 +91,9 @@ __device__ Seen workgroup_seen(Seen seen) {
 
 __device__ void find_range(const KeyRangeArguments& a) {
   __shared__ uint32_t holes;
-  Seen seen = {a.keys, 0, 0};
-  for (uint32_t key = thread(); key < a.keys; key += kConvertItems)
-    if (is_visible(a, key)) seen = both(seen, {key, key + 1, 1});
-  seen = workgroup_seen(seen);
+  Seen seen = workgroup_seen(a.mask_bytes == 1   ? seen_by_lane<uint8_t>(a)
+                             : a.mask_bytes == 4 ? seen_by_lane<uint32_t>(a)
+                                                 : seen_by_lane<uint64_t>(a));
   if (thread() == 0) {
     const bool any = seen.count != 0;
     a.range[2 * block_z()] = any ? static_cast<int>(seen.first) : 0;
