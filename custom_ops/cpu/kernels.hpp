@@ -70,12 +70,12 @@ struct Kernels {
                      int64_t dim, int64_t rows, int64_t lanes, const Ahead& ahead, float* s);
   void (*accumulate_few)(DType type, const void* v, int64_t v_stride, const float* p, int64_t columns,
                          int64_t rows, int64_t lanes, const float* keep, const Ahead& ahead, float* o);
-  // The same on bfloat16 pairs; null where FP32 is as fast. `dim` and `columns` are multiples of kStep; v is
-  // columns x kTileKeys.
+  // The same on bfloat16 pairs, with second terms unless `low` is null; null where FP32 is as fast. `dim` and
+  // `columns` are multiples of kStep; v is columns x kTileKeys.
   void (*scores_pairs)(const uint16_t* k, int64_t k_stride, const uint32_t* q, int64_t dim, int64_t lanes,
                        float* s);
-  void (*accumulate_pairs)(const uint16_t* v, const uint32_t* p, int64_t columns, int64_t lanes,
-                           const float* keep, float* o);
+  void (*accumulate_pairs)(const uint16_t* v, const uint32_t* p, const uint32_t* low, int64_t columns,
+                           int64_t lanes, const float* keep, float* o);
   // See PairsScope.
   void (*begin_pairs)();
   void (*end_pairs)();

@@ -143,11 +143,11 @@ void TileOperands::scores(const void* q, PanelSize size, float* s) const {
   }
 }
 
-void TileOperands::accumulate(const void* p, PanelSize size, const float* keep, float* o) const {
+void TileOperands::accumulate(const Probabilities& p, PanelSize size, const float* keep, float* o) const {
   multiply(value_, p, size, keep, o);
 }
 
-void TileOperands::accumulate_finite(uint64_t keys, const void* p, PanelSize size, const float* keep,
+void TileOperands::accumulate_finite(uint64_t keys, const Probabilities& p, PanelSize size, const float* keep,
                                      float* o) const {
   const int64_t columns = columns_;
   if (is_pairs(form_))
@@ -170,17 +170,18 @@ void TileOperands::accumulate_finite(uint64_t keys, const void* p, PanelSize siz
            p, size, keep, o);
 }
 
-void TileOperands::multiply(const Tile& v, const void* p, PanelSize size, const float* keep, float* o) const {
+void TileOperands::multiply(const Tile& v, const Probabilities& p, PanelSize size, const float* keep,
+                            float* o) const {
   switch (form_) {
     case Operand::fp32:
-      return kernels_.accumulate(static_cast<const float*>(v.data), v.stride, static_cast<const float*>(p),
-                                 columns_, size.lanes, keep, o);
+      return kernels_.accumulate(static_cast<const float*>(v.data), v.stride, p.fp32, columns_, size.lanes,
+                                 keep, o);
     case Operand::fp32_few_rows:
-      return kernels_.accumulate_few(v.type, v.data, v.stride, static_cast<const float*>(p), columns_,
-                                     size.rows, size.lanes, keep, ahead(key_, dims_, 1), o);
+      return kernels_.accumulate_few(v.type, v.data, v.stride, p.fp32, columns_, size.rows, size.lanes, keep,
+                                     ahead(key_, dims_, 1), o);
     case Operand::bfloat16_pairs:
-      return kernels_.accumulate_pairs(static_cast<const uint16_t*>(v.data), static_cast<const uint32_t*>(p),
-                                       columns_, size.lanes, keep, o);
+      return kernels_.accumulate_pairs(static_cast<const uint16_t*>(v.data), p.pairs, p.low_pairs, columns_,
+                                       size.lanes, keep, o);
   }
 }
 

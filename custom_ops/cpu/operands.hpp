@@ -21,6 +21,12 @@ struct PanelSize {
   int64_t rows, lanes;
 };
 
+// P of a panel: FP32, or pairs and, unless null, pairs of second terms.
+struct Probabilities {
+  const float* fp32;
+  const uint32_t *pairs, *low_pairs;
+};
+
 class TileOperands {
  public:
   TileOperands(const Kernels& kernels, Operand form, const OperandSource& source, int64_t kv_len,
@@ -36,10 +42,11 @@ class TileOperands {
   void load(int64_t batch, int64_t kv_head, int64_t tile);
   // s = K Q for the rows of a panel, see Kernels::scores.
   void scores(const void* q, PanelSize size, float* s) const;
-  // o = o * keep + V P; P is FP32 or pairs.
-  void accumulate(const void* p, PanelSize size, const float* keep, float* o) const;
+  // o = o * keep + V P.
+  void accumulate(const Probabilities& p, PanelSize size, const float* keep, float* o) const;
   // The same as if values of `keys` that are not finite were zero.
-  void accumulate_finite(uint64_t keys, const void* p, PanelSize size, const float* keep, float* o) const;
+  void accumulate_finite(uint64_t keys, const Probabilities& p, PanelSize size, const float* keep,
+                         float* o) const;
   // Keys whose values hold NaN or infinity.
   uint64_t not_finite();
   float value(int64_t key, int64_t column) const;
@@ -57,7 +64,7 @@ class TileOperands {
   void read(const KeyRows& rows, bool values, int64_t batch, int64_t kv_head, int64_t first, int64_t count);
   void read_run(const RowView& view, bool values, int64_t offset, int64_t first, int64_t count);
   bool usable_in_place(const RowView& view, bool values) const;
-  void multiply(const Tile& v, const void* p, PanelSize size, const float* keep, float* o) const;
+  void multiply(const Tile& v, const Probabilities& p, PanelSize size, const float* keep, float* o) const;
   static const std::byte* row(const Tile& tile, int64_t index);
   Ahead ahead(const Tile& tile, int64_t width, int64_t tiles) const;
 

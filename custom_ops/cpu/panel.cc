@@ -1,7 +1,6 @@
 #include "panel.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cfloat>
 #include <cmath>
 #include <limits>
@@ -14,12 +13,6 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kLn2 = 0.69314718055994530942;
-
-constexpr std::array<float, kPanelLanes> kOnes = [] {
-  std::array<float, kPanelLanes> ones{};
-  for (float& one : ones) one = 1.0f;
-  return ones;
-}();
 
 // Sign of Q and what stands for a scale of 0.
 void apply_sign(const ScoreScale& scale, int64_t count, float* row) {
@@ -183,25 +176,18 @@ float Panel::probability(int64_t key, int64_t lane, bool low) const {
   return from_bfloat16(static_cast<uint16_t>(key % 2 == 0 ? word : word >> 16));
 }
 
-const void* Panel::operand(bool low) const {
-  if (!is_pairs(form_)) return scratch_.scores;
-  return low ? scratch_.low_pairs : scratch_.pairs;
-}
-
 void Panel::accumulate(TileOperands& operands, const BlockKind* kinds, bool low) {
   const BlockKind* end = kinds + lanes / kLaneBlock;
   const bool all = !partial_ && (kinds == nullptr || std::find(kinds, end, BlockKind::skip) == end);
   if (const uint64_t keys = all ? 0 : operands.not_finite(); keys != 0)
     return accumulate_around(keys, operands, kinds, low);
-  operands.accumulate(operand(false), size(), state.keep, output);
-  if (low) operands.accumulate(operand(true), size(), kOnes.data(), output);
+  operands.accumulate(probabilities(low), size(), state.keep, output);
 }
 
 // 0 * NaN is NaN: such values are left out, then added to the rows that see them. All other sums are what
 // they would be with finite values.
 void Panel::accumulate_around(uint64_t keys, TileOperands& operands, const BlockKind* kinds, bool low) {
-  operands.accumulate_finite(keys, operand(false), size(), state.keep, output);
-  if (low) operands.accumulate_finite(keys, operand(true), size(), kOnes.data(), output);
+  operands.accumulate_finite(keys, probabilities(low), size(), state.keep, output);
   for (int64_t lane = 0; lane < rows.lanes; ++lane) {
     if (kinds != nullptr && kinds[lane / kLaneBlock] == BlockKind::skip) continue;
     const uint64_t wanted = keys & seen(lane);

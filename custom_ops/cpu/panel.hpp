@@ -117,7 +117,9 @@ class Panel {
   friend class PartialPanel;
   void finish_logits(const PanelQuery& query, bool log2_units);
   void accumulate_around(uint64_t keys, TileOperands& operands, const BlockKind* kinds, bool low);
-  const void* operand(bool low) const;
+  Probabilities probabilities(bool low) const {
+    return {scratch_.scores, scratch_.pairs, low ? scratch_.low_pairs : nullptr};
+  }
 
   const AttentionCall& call_;
   const PanelScratch& scratch_;

@@ -10,28 +10,30 @@ constexpr float kTau = 0.25f;  // log2 units a tile may exceed the anchor before
 constexpr float kAnchorCode = 126.0f;  // e4m3 code of 448
 constexpr float kUnit = 8.80708f;      // log2 of what a probability of one is worth: 8 + (6 + 0.45665) / 8
 
+// Exponent or code of a score: fma(s, factor, offset), of a Finished one fma(s - shift, factor, offset).
+template <bool Finished>
 struct BlockMap {
-  Floats shift, factor, offset;  // exponent or code of a score: fma(s - shift, factor, offset)
-  Floats power;                  // 2^d
+  Floats shift, factor, offset;
+  Floats power;       // 2^d
+  Floats watch = {};  // NaN once a score was
 
-  Floats operator()(const Floats& s) const { return fused(s - shift, factor, offset); }
+  Floats operator()(const Floats& s) {
+    const Floats mapped = fused(Finished ? s - shift : s, factor, offset);
+    watch += mapped;
+    return mapped;
+  }
 };
 
 // Steps 1 to 3: anchor, keep, block exponent.
-inline BlockMap look(const LaneScale& scale, BlockKind kind, int64_t at, int64_t lanes, LaneState& state,
-                     const float* s) {
+template <bool Finished>
+inline BlockMap<Finished> look(const LaneScale& scale, BlockKind kind, int64_t at, int64_t lanes,
+                               LaneState& state, const float* s) {
   constexpr int kChains = 4;
   Floats best[kChains];
-  Ints nan[kChains] = {};
   for (Floats& lane : best) lane = all(-kInfinity);
   for (int64_t key = 0; key < kTileKeys; key += kChains)
-    for (int c = 0; c < kChains; ++c) {
-      const Floats x = load(s + (key + c) * lanes);
-      best[c] = max_of(x, best[c]);
-      nan[c] |= x != x;
-    }
+    for (int c = 0; c < kChains; ++c) best[c] = max_of(load(s + (key + c) * lanes), best[c]);
   const Floats top = max_of(max_of(best[0], best[1]), max_of(best[2], best[3]));
-  store(state.nan + at, load_as<Ints>(state.nan + at) | nan[0] | nan[1] | nan[2] | nan[3]);
 
   const Floats a = load(scale.factor + at), m = load(state.anchor + at), b = a * top;
   const Ints none = top == -kInfinity, first = m == -kInfinity;
@@ -50,7 +52,7 @@ inline BlockMap look(const LaneScale& scale, BlockKind kind, int64_t at, int64_t
   const bool lean = kind == BlockKind::lean;
   const float unit = lean ? kAnchorCode : kUnit, per_log2 = lean ? 8.0f : 1.0f;
   const Floats power = power_of_two(d);
-  if (scale.finished) return {e, all(per_log2), all(unit), power};
+  if (Finished) return {e, all(per_log2), all(unit), power};
   return {Floats{}, a * per_log2, lean ? kAnchorCode - 8.0f * e : kUnit - e, power};
 }
 
@@ -86,8 +88,9 @@ inline Terms two_terms(const Floats& x) {
 
 #if defined(__AVX512BW__)
 // Lean P of two keys as a pair: codes turn into bfloat16 numbers in 16-bit lanes, both keys at once.
+template <bool Finished>
 struct LeanPairs {
-  explicit LeanPairs(const BlockMap& map) : map(map) {
+  explicit LeanPairs(BlockMap<Finished>& map) : map(map) {
     // d in the exponent field of both halves.
     const __m512i d =
         _mm512_sub_epi16(_mm512_srli_epi32((__m512i)bits_of(map.power), 16), _mm512_set1_epi32(0x3f80));
@@ -107,7 +110,7 @@ struct LeanPairs {
  private:
   __m512i rounded(const Floats& s) const { return _mm512_cvtps_epi32((__m512)clamped(map(s))); }
 
-  const BlockMap& map;
+  BlockMap<Finished>& map;
   __m512i exponent, normal_base;
   // bfloat16 multiples of 2^-9, by code.
   const __m512i multiples =
@@ -116,15 +119,15 @@ struct LeanPairs {
 #endif
 
 // Calls put(key, first, second) with what two keys are worth: pairs of high and low terms.
-template <typename Probability, typename Put>
-inline void each_pair(const BlockMap& map, int64_t lanes, const float* s, const Probability& probability,
+template <bool Finished, typename Probability, typename Put>
+inline void each_pair(BlockMap<Finished>& map, int64_t lanes, const float* s, const Probability& probability,
                       const Put& put) {
   for (int64_t key = 0; key < kTileKeys; key += 2)
     put(key, probability(map(load(s + key * lanes))), probability(map(load(s + (key + 1) * lanes))));
 }
 
-template <typename Put>
-inline void by_kind(BlockKind kind, const BlockMap& map, int64_t lanes, const float* s, const Put& put) {
+template <bool Finished, typename Put>
+inline void by_kind(BlockKind kind, BlockMap<Finished>& map, int64_t lanes, const float* s, const Put& put) {
   if (kind == BlockKind::lean)
     each_pair(map, lanes, s, [&](const Floats& t) { return Terms{lean(t) * map.power, Floats{}}; }, put);
   else if (kind == BlockKind::two_term)
@@ -142,8 +145,9 @@ inline void by_kind(BlockKind kind, const BlockMap& map, int64_t lanes, const fl
 }
 
 #if defined(__AVX512BW__)
-inline Floats lean_pairs(const BlockMap& map, int64_t lanes, const float* s, uint32_t* p) {
-  const LeanPairs lean(map);
+template <bool Finished>
+inline Floats lean_pairs(BlockMap<Finished>& map, int64_t lanes, const float* s, uint32_t* p) {
+  const LeanPairs<Finished> lean(map);
   Floats first{}, second{};
   for (int64_t key = 0; key < kTileKeys; key += 2) {
     const Words pair = lean(load(s + key * lanes), load(s + (key + 1) * lanes));
@@ -155,15 +159,14 @@ inline Floats lean_pairs(const BlockMap& map, int64_t lanes, const float* s, uin
 }
 #endif
 
-inline void finish_sum(int64_t at, LaneState& state, const Floats& added) {
+template <bool Finished>
+inline void finish(int64_t at, LaneState& state, const BlockMap<Finished>& map, const Floats& added) {
   store(state.sum + at, load(state.sum + at) * load(state.keep + at) + added);
+  store(state.nan + at, load_as<Ints>(state.nan + at) | (map.watch != map.watch));
 }
 
-}  // namespace
-
-template <typename Tag>
-void Fp8<Tag>::fp32(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state,
-                    float* s) {
+template <bool Finished>
+void fp32_tile(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state, float* s) {
   for (int64_t at = 0; at < lanes; at += kLaneBlock) {
     float* block = s + at;
     const BlockKind kind = kinds[at / kLaneBlock];
@@ -172,7 +175,7 @@ void Fp8<Tag>::fp32(const LaneScale& scale, const BlockKind* kinds, int64_t lane
       for (int64_t key = 0; key < kTileKeys; ++key) store(block + key * lanes, Floats{});
       continue;
     }
-    const BlockMap map = look(scale, kind, at, lanes, state, block);
+    BlockMap<Finished> map = look<Finished>(scale, kind, at, lanes, state, block);
     Floats sum{};
     by_kind(kind, map, lanes, block, [&](int64_t key, const Terms& first, const Terms& second) {
       const Floats one = first.high + first.low, two = second.high + second.low;
@@ -180,13 +183,13 @@ void Fp8<Tag>::fp32(const LaneScale& scale, const BlockKind* kinds, int64_t lane
       store(block + (key + 1) * lanes, two);
       sum += one + two;
     });
-    finish_sum(at, state, sum);
+    finish(at, state, map, sum);
   }
 }
 
-template <typename Tag>
-void Fp8<Tag>::pairs(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state,
-                     const float* s, uint32_t* p, uint32_t* low) {
+template <bool Finished>
+void pairs_tile(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state,
+                const float* s, uint32_t* p, uint32_t* low) {
   const auto clear = [lanes](uint32_t* block) {
     for (int64_t key = 0; key < kTileKeys; key += 2) store(block + key / 2 * lanes, Words{});
   };
@@ -198,10 +201,11 @@ void Fp8<Tag>::pairs(const LaneScale& scale, const BlockKind* kinds, int64_t lan
       if (low != nullptr) clear(low + at);
       continue;
     }
-    const BlockMap map = look(scale, kind, at, lanes, state, s + at);
+    BlockMap<Finished> map = look<Finished>(scale, kind, at, lanes, state, s + at);
 #if defined(__AVX512BW__)
     if (kind == BlockKind::lean) {
-      finish_sum(at, state, lean_pairs(map, lanes, s + at, p + at));
+      const Floats sum = lean_pairs(map, lanes, s + at, p + at);
+      finish(at, state, map, sum);
       if (low != nullptr) clear(low + at);
       continue;
     }
@@ -212,8 +216,22 @@ void Fp8<Tag>::pairs(const LaneScale& scale, const BlockKind* kinds, int64_t lan
       if (low != nullptr) store(low + key / 2 * lanes + at, pair_of(first.low, second.low));
       sum += (first.high + first.low) + (second.high + second.low);
     });
-    finish_sum(at, state, sum);
+    finish(at, state, map, sum);
   }
+}
+
+}  // namespace
+
+template <typename Tag>
+void Fp8<Tag>::fp32(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state,
+                    float* s) {
+  (scale.finished ? fp32_tile<true> : fp32_tile<false>)(scale, kinds, lanes, state, s);
+}
+
+template <typename Tag>
+void Fp8<Tag>::pairs(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state,
+                     const float* s, uint32_t* p, uint32_t* low) {
+  (scale.finished ? pairs_tile<true> : pairs_tile<false>)(scale, kinds, lanes, state, s, p, low);
 }
 
 template struct Fp8<ZYFA_ISA>;

@@ -42,8 +42,8 @@ template <typename Tag>
 struct Pairs {
   static void scores(const uint16_t* k, int64_t k_stride, const uint32_t* q, int64_t dim, int64_t lanes,
                      float* s);
-  static void accumulate(const uint16_t* v, const uint32_t* p, int64_t columns, int64_t lanes,
-                         const float* keep, float* o);
+  static void accumulate(const uint16_t* v, const uint32_t* p, const uint32_t* low, int64_t columns,
+                         int64_t lanes, const float* keep, float* o);
   static void begin();
   static void end();
 };

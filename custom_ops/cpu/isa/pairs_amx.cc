@@ -80,8 +80,9 @@ inline void multiply_half(const uint16_t* left, int64_t left_stride, const uint3
   }
 }
 
+// `more`, if any, is another right operand for the same left one.
 inline void product(const uint16_t* left, int64_t left_stride, int64_t rows, const uint32_t* right,
-                    int64_t inner, int64_t lanes, bool add, float* sums) {
+                    const uint32_t* more, int64_t inner, int64_t lanes, bool add, float* sums) {
   for (int64_t row = 0; row < rows; row += 2 * kSide) {
     const uint16_t* from = left + row * left_stride;
     float* to = sums + row * lanes;
@@ -92,6 +93,7 @@ inline void product(const uint16_t* left, int64_t left_stride, int64_t rows, con
       else
         clear();
       multiply(from, left_stride, right + lane, inner, lanes);
+      if (more != nullptr) multiply(from, left_stride, more + lane, inner, lanes);
       store_sums(to + lane, lanes);
     }
     if (lane == lanes) continue;
@@ -103,6 +105,7 @@ inline void product(const uint16_t* left, int64_t left_stride, int64_t rows, con
       clear();
     }
     multiply_half(from, left_stride, right + lane, inner, lanes);
+    if (more != nullptr) multiply_half(from, left_stride, more + lane, inner, lanes);
     _tile_stored(0, upper, lanes * 4);
     _tile_stored(2, lower, lanes * 4);
   }
@@ -136,14 +139,14 @@ void Pairs<Tag>::end() {
 template <typename Tag>
 void Pairs<Tag>::scores(const uint16_t* k, int64_t k_stride, const uint32_t* q, int64_t dim, int64_t lanes,
                         float* s) {
-  product(k, k_stride, kTileKeys, q, dim, lanes, false, s);
+  product(k, k_stride, kTileKeys, q, nullptr, dim, lanes, false, s);
 }
 
 template <typename Tag>
-void Pairs<Tag>::accumulate(const uint16_t* v, const uint32_t* p, int64_t columns, int64_t lanes,
-                            const float* keep, float* o) {
+void Pairs<Tag>::accumulate(const uint16_t* v, const uint32_t* p, const uint32_t* low, int64_t columns,
+                            int64_t lanes, const float* keep, float* o) {
   rescale(keep, columns, lanes, o);
-  product(v, kTileKeys, columns, p, kTileKeys, lanes, true, o);
+  product(v, kTileKeys, columns, p, low, kTileKeys, lanes, true, o);
 }
 
 template struct Pairs<ZYFA_ISA>;

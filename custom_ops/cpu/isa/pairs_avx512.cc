@@ -16,19 +16,21 @@ inline __m512bh as_pairs(__m512i words) { return (__m512bh)words; }
 // sums[r][lane] = sums[r][lane] * keep[lane] + sum over `inner` words of left[r] times right; without `keep`
 // what was there counts as 0.
 template <int V>
-inline void block(const uint16_t* left, int64_t left_stride, const uint32_t* right, int64_t inner,
-                  int64_t lanes, const float* keep, float* sums) {
+inline void block(const uint16_t* left, int64_t left_stride, const uint32_t* right, const uint32_t* more,
+                  int64_t inner, int64_t lanes, const float* keep, float* sums) {
   __m512 sum[kRows][V];
   each<kRows>([&](auto r) { each<V>([&](auto v) { sum[r][v] = _mm512_setzero_ps(); }); });
-  for (int64_t i = 0; i < inner; ++i) {
-    __m512bh lane[V];
-    each<V>([&](auto v) { lane[v] = as_pairs(_mm512_loadu_si512(right + i * lanes + v * kLaneBlock)); });
-    each<kRows>([&](auto r) {
-      int32_t word;
-      std::memcpy(&word, left + r * left_stride + 2 * i, sizeof word);
-      const __m512bh factor = as_pairs(_mm512_set1_epi32(word));
-      each<V>([&](auto v) { sum[r][v] = _mm512_dpbf16_ps(sum[r][v], factor, lane[v]); });
-    });
+  for (const uint32_t* from : {right, more}) {
+    for (int64_t i = 0; from != nullptr && i < inner; ++i) {
+      __m512bh lane[V];
+      each<V>([&](auto v) { lane[v] = as_pairs(_mm512_loadu_si512(from + i * lanes + v * kLaneBlock)); });
+      each<kRows>([&](auto r) {
+        int32_t word;
+        std::memcpy(&word, left + r * left_stride + 2 * i, sizeof word);
+        const __m512bh factor = as_pairs(_mm512_set1_epi32(word));
+        each<V>([&](auto v) { sum[r][v] = _mm512_dpbf16_ps(sum[r][v], factor, lane[v]); });
+      });
+    }
   }
   each<kRows>([&](auto r) {
     each<V>([&](auto v) {
@@ -54,18 +56,18 @@ void Pairs<Tag>::scores(const uint16_t* k, int64_t k_stride, const uint32_t* q, 
                         float* s) {
   for (int64_t key = 0; key < kTileKeys; key += kRows)
     over_lanes(lanes, [&](auto vectors, int64_t lane) {
-      block<vectors()>(k + key * k_stride, k_stride, q + lane, dim / 2, lanes, nullptr,
+      block<vectors()>(k + key * k_stride, k_stride, q + lane, nullptr, dim / 2, lanes, nullptr,
                        s + key * lanes + lane);
     });
 }
 
 template <typename Tag>
-void Pairs<Tag>::accumulate(const uint16_t* v, const uint32_t* p, int64_t columns, int64_t lanes,
-                            const float* keep, float* o) {
+void Pairs<Tag>::accumulate(const uint16_t* v, const uint32_t* p, const uint32_t* low, int64_t columns,
+                            int64_t lanes, const float* keep, float* o) {
   for (int64_t column = 0; column < columns; column += kRows)
     over_lanes(lanes, [&](auto vectors, int64_t lane) {
-      block<vectors()>(v + column * kTileKeys, kTileKeys, p + lane, kTileKeys / 2, lanes, keep + lane,
-                       o + column * lanes + lane);
+      block<vectors()>(v + column * kTileKeys, kTileKeys, p + lane, low == nullptr ? nullptr : low + lane,
+                       kTileKeys / 2, lanes, keep + lane, o + column * lanes + lane);
     });
 }
 

@@ -36,8 +36,18 @@ inline Floats all(float x) { return x - Floats{}; }
 inline Words bits_of(const Floats& v) { return (Words)v; }
 inline Floats floats_of(const Words& v) { return (Floats)v; }
 // The second operand where the first is NaN.
+#if defined(__AVX512F__)
+// GCC 12 compares and blends for the plain form of the smaller one.
+inline Floats max_of(const Floats& a, const Floats& b) {
+  return (Floats)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
+}
+inline Floats min_of(const Floats& a, const Floats& b) {
+  return (Floats)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b);
+}
+#else
 inline Floats max_of(const Floats& a, const Floats& b) { return a > b ? a : b; }
 inline Floats min_of(const Floats& a, const Floats& b) { return a < b ? a : b; }
+#endif
 
 // One rounding, on every instruction set.
 inline Floats fused(const Floats& a, const Floats& b, const Floats& c) {
