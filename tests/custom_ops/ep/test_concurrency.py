@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import onnxruntime as ort
+import pytest
 from custom_ops.gpu_session import gpu_session
 from custom_ops.op_session import ATTENTION, Array, one_node_model, run_session
 from kernels.select.cases import tensors
@@ -16,7 +17,8 @@ def session_for(inputs: dict[str, Array], precision: str) -> ort.InferenceSessio
     return gpu_session(one_node_model(ATTENTION, inputs, {"output": np.float32}, {"precision": precision}))
 
 
-def test_the_same_bits_from_every_thread_and_session() -> None:
+@pytest.mark.parametrize("runs", [8, pytest.param(200, marks=pytest.mark.slow)])
+def test_the_same_bits_from_every_thread_and_session(runs: int) -> None:
     """Eight threads, two sessions, three shapes; memory and streams are shared."""
     problems = [tensors(rows, rows + 30, (128, 128), np.float32, past=30) for rows in (1, 20, 70)]
     sessions = [session_for(problems[0], precision) for precision in ("bf16", "fp8")]
@@ -26,7 +28,7 @@ def test_the_same_bits_from_every_thread_and_session() -> None:
     def work(seed: int) -> bool:
         rng = np.random.default_rng(seed)
         start.wait()
-        for _ in range(8):
+        for _ in range(runs):
             s, p = rng.integers(2), rng.integers(3)
             if run_session(sessions[s], problems[p])["output"].tobytes() != wanted[s][p]:
                 return False
