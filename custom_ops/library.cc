@@ -6,6 +6,8 @@
 #include <mutex>
 #include <string>
 
+#include "ep/factory.hpp"
+#include "ep/kernels.hpp"
 #include "error.hpp"
 #include "ops/ops.hpp"
 
@@ -39,6 +41,7 @@ class Library {
     ops::add_attention(table_, ops::api_version);
     ops::add_quantize_fp8(table_, ops::api_version);
     ops::add_hadamard(table_, ops::api_version);
+    if (ops::api_version >= ep::kOldestApi) ep::add_gpu_kernels(table_, ops::api_version);
     for (const auto& op : table_.ops()) ops::check(ops::api->CustomOpDomain_Add(domain_, op.get()));
   }
 
@@ -48,24 +51,44 @@ class Library {
 
 // The status functions exist in every API version since the first, so an old runtime can be told why it is
 // refused.
-OrtStatus* refuse(const OrtApiBase& base) noexcept {
+OrtStatus* refuse(const OrtApiBase& base, const std::string& who, uint32_t oldest_api) noexcept {
   const OrtApi* oldest = base.GetApi(1);
   if (oldest == nullptr) std::abort();
-  const std::string message = std::string("zyfa_ort: needs ONNX Runtime 1.") + std::to_string(kOldestApi) +
+  const std::string message = who + ": needs ONNX Runtime 1." + std::to_string(oldest_api) +
                               " or later, this is " + base.GetVersionString() + "; upgrade onnxruntime";
   return oldest->CreateStatus(ORT_FAIL, message.c_str());
+}
+
+bool is_too_old(const OrtApiBase& base, uint32_t oldest_api) {
+  const uint32_t version = minor_version(base.GetVersionString());
+  return version < oldest_api || base.GetApi(std::min<uint32_t>(version, ORT_API_VERSION)) == nullptr;
 }
 
 }  // namespace
 }  // namespace zyfa
 
-extern "C" __attribute__((visibility("default"))) OrtStatus* ORT_API_CALL
-RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base) {
-  const uint32_t version = zyfa::minor_version(base->GetVersionString());
-  if (version < zyfa::kOldestApi || base->GetApi(std::min<uint32_t>(version, ORT_API_VERSION)) == nullptr)
-    return zyfa::refuse(*base);
+#define ZYFA_ENTRY_POINT extern "C" __attribute__((visibility("default"))) OrtStatus* ORT_API_CALL
+
+ZYFA_ENTRY_POINT RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base) {
+  if (zyfa::is_too_old(*base, zyfa::kOldestApi)) return zyfa::refuse(*base, "zyfa_ort", zyfa::kOldestApi);
   return zyfa::ops::guarded("zyfa_ort", [&] {
     const zyfa::Library& library = zyfa::Library::of(*base);
     zyfa::ops::check(zyfa::ops::api->AddCustomOpDomain(options, library.domain()));
   });
 }
+
+ZYFA_ENTRY_POINT CreateEpFactories(const char*, const OrtApiBase* base, const OrtLogger*,
+                                   OrtEpFactory** factories, size_t most, size_t* number) {
+  using namespace zyfa;
+  *number = 0;
+  if (is_too_old(*base, ep::kOldestApi)) return refuse(*base, ep::kProviderName, ep::kOldestApi);
+  return ops::guarded(ep::kProviderName, [&] {
+    Library::of(*base);
+    if (most == 0) fail("expected room for a factory, got none");
+    factories[0] = ep::factory();
+    *number = 1;
+  });
+}
+
+// The factory stays: devices and sessions of another registration may still use it.
+ZYFA_ENTRY_POINT ReleaseEpFactory(OrtEpFactory*) { return nullptr; }

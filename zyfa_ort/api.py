@@ -97,32 +97,53 @@ def session(
     device: Device = "auto",
     *,
     options: onnxruntime.SessionOptions | None = None,
+    provider_options: Mapping[str, str] | None = None,
 ) -> onnxruntime.InferenceSession:
     """An ONNX Runtime session for a fused (or any) model, with the operators registered.
 
     Args:
         path: ONNX file.
-        device: "cpu"; "gpu" fails rather than falling back; "auto" is the GPU where there is one, else the CPU.
-        options: session options to use; the library is registered on them.
+        device: "cpu"; "gpu" fails when there is none, or when a node of ours has no GPU kernel (all other nodes run on the
+            CPU); "auto" is the GPU where there is a real one with our kernels, and leaves nodes without to the CPU.
+        options: session options to use; library and provider are registered on them.
+        provider_options: for the GPU: device_id, precision, allow_fallback, byte_rounding (docs/gpu.md).
 
     Raises:
-        DeviceError: "gpu" where this build or machine has none.
+        DeviceError: "gpu" where this machine has none, or ONNX Runtime is older than 1.24.
         InputError: a node of the domain ``ai.zyfa`` has an unknown attribute.
         LibraryError: the operator library is missing or cannot be loaded.
     """
     import onnxruntime as ort
 
+    from zyfa_ort import gpu
     from zyfa_ort.node_check import check_nodes
 
     if device not in ("auto", "cpu", "gpu"):
         raise InputError(f"device: expected 'auto', 'cpu' or 'gpu', got {device!r}")
+    given = dict(provider_options or {})
+    found = None
     if device == "gpu":
-        raise DeviceError(
-            "device: expected 'cpu' or 'auto', got 'gpu': this build has no GPU kernels; run 'zyfa-ort doctor'"
-        )
+        found = gpu.chosen(given)
+    elif device == "auto":
+        found = _real_gpu(given)
+        given.setdefault("allow_fallback", "1")
     check_nodes(Path(path))
     registered = register(options if options is not None else ort.SessionOptions())
-    return ort.InferenceSession(str(path), registered, providers=["CPUExecutionProvider"])
+    if found is None:
+        return ort.InferenceSession(str(path), registered, providers=["CPUExecutionProvider"])
+    gpu.add_provider(registered, found, given)
+    return ort.InferenceSession(str(path), registered)
+
+
+def _real_gpu(provider_options: Mapping[str, str]) -> Any | None:
+    """A device for "auto", None where only the CPU will do."""
+    from zyfa_ort import gpu
+
+    try:
+        found = gpu.chosen(provider_options)
+    except DeviceError:
+        return None
+    return found if gpu.is_real(found) else None
 
 
 def run(

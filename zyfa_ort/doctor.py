@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zyfa_ort import env, hip
-from zyfa_ort.errors import LibraryError, ProbeError
+from zyfa_ort.errors import DeviceError, LibraryError, ProbeError
 from zyfa_ort.library import library_path, register
 
 State = Literal["ok", "note", "problem"]
@@ -146,8 +146,33 @@ def _gpu() -> Iterator[Finding]:
         "GPU kernels",
         "note",
         f"{count} gfx950 code objects" if count else "this build has none",
-        "not reached from ONNX Runtime yet: models run on the CPU kernel, code objects on the emulated device",
+        "used by zyfa_ort.session(path, device='gpu') on a gfx950 with ROCm, and on the emulated device",
     )
+
+
+def _provider() -> Iterator[Finding]:
+    """What our plugin provider would run on; only where there is a HIP library to open."""
+    if importlib.util.find_spec("onnxruntime") is None or not any(map(_loads, hip.candidates())):
+        return
+    from zyfa_ort import gpu
+
+    subject = "GPU provider"
+    try:
+        found = gpu.devices()
+    except (DeviceError, LibraryError) as error:
+        yield Finding(subject, "problem", str(error))
+        return
+    for device in found:
+        metadata = device.ep_metadata
+        fits = metadata["architecture"].split(":")[0] == gpu.ARCHITECTURE
+        yield Finding(
+            subject,
+            "ok" if fits else "note",
+            f"device {metadata['device_id']}: {metadata['name']}, {metadata['architecture']}",
+            "zyfa_ort.session(path, device='gpu')"
+            if fits
+            else f"its kernels are for {gpu.ARCHITECTURE}: models run on the CPU",
+        )
 
 
 def _probes() -> Iterator[Finding]:
@@ -208,6 +233,7 @@ _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     _runtime,
     _library,
     _gpu,
+    _provider,
     _probes,
     _emulator,
     _environment,

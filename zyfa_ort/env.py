@@ -27,6 +27,10 @@ ORT_INCLUDE_DIR = Variable("ZYFA_ORT_INCLUDE_DIR", "build time: folder that hold
 HIP_LIBRARY = Variable(
     "ZYFA_HIP_LIBRARY", "path of the HIP library, instead of ROCm's; the emulated device is one, too"
 )
+CODE_OBJECTS = Variable(
+    "ZYFA_CODE_OBJECTS",
+    "folders with the GPU kernels' code objects, colons between them, instead of the installed one",
+)
 PROBE_FILE = Variable(
     "ZYFA_PROBE_FILE", "where the answers of 'zyfa-ort doctor --probe' are kept, instead of the cache folder"
 )
@@ -42,6 +46,7 @@ VARIABLES = (
     LIBRARY,
     CPU_ISA,
     HIP_LIBRARY,
+    CODE_OBJECTS,
     PROBE_FILE,
     EMULATED_FAULT,
     EMULATED_BYTE_ROUNDING,

@@ -35,9 +35,7 @@ int window(const AttentionProblem& p) {
   return static_cast<int>(std::min({p.window_left, p.q_len + p.kv_len(), kMostLength}));
 }
 
-int64_t mask_batch(const AttentionProblem& p, const GpuRequest& r) {
-  return r.key_mask == KeyMask::holes ? p.kv_len() : 0;
-}
+int64_t mask_batch(const AttentionProblem& p, const Tensors& t) { return t.key_mask ? p.kv_len() : 0; }
 
 // What both prefill kernels call by the same names.
 template <typename Arguments>
@@ -100,7 +98,7 @@ void fill_fp8(const AttentionProblem& p, const GpuRequest& r, const Tensors& t, 
         {offsetof(Arguments, q_scale), t.q_scale.at},
         {offsetof(Arguments, k_scale), t.k_scale.at},
         {offsetof(Arguments, v_scale), t.v_scale.at},
-        {offsetof(Arguments, key_range), when(r.key_mask == KeyMask::range, Buffer::key_range)},
+        {offsetof(Arguments, key_range), t.key_range},
         {offsetof(Arguments, lse), when(r.lse, Buffer::lse)},
         {offsetof(Arguments, sinks), when(r.sinks, Buffer::sinks)}},
        launch);
@@ -108,15 +106,16 @@ void fill_fp8(const AttentionProblem& p, const GpuRequest& r, const Tensors& t, 
 
 void fill_bf16(const AttentionProblem& p, const GpuRequest& r, const Tensors& t, Launch& launch) {
   using Arguments = Bf16PrefillArguments;
-  const int64_t element = static_cast<int64_t>(size_of(DType::bfloat16));
+  const int64_t element = static_cast<int64_t>(size_of(t.bias_dtype));
   Arguments a{};
   set_shared(p, t, a);
-  a.mask_batch = mask_batch(p, r);
+  a.mask_batch = mask_batch(p, t);
   if (r.bias) {
     a.bias_batch = element * p.bias.batch;
     a.bias_head = element * p.bias.head;
     a.bias_row = element * p.bias.row;
     a.bias_column = static_cast<unsigned>(element * p.bias.column);
+    a.bias_is_float = t.bias_dtype == DType::float32;
   }
   a.softcap = p.softcap;
   a.output_type = output_type(p.out_dtype);
@@ -126,10 +125,10 @@ void fill_bf16(const AttentionProblem& p, const GpuRequest& r, const Tensors& t,
         {offsetof(Arguments, value), t.value.at},
         {offsetof(Arguments, output), t.output.at},
         {offsetof(Arguments, lse), when(r.lse, Buffer::lse)},
-        {offsetof(Arguments, key_range), when(r.key_mask == KeyMask::range, Buffer::key_range)},
+        {offsetof(Arguments, key_range), t.key_range},
         {offsetof(Arguments, sinks), when(r.sinks, Buffer::sinks)},
-        {offsetof(Arguments, key_mask), when(r.key_mask == KeyMask::holes, Buffer::key_mask)},
-        {offsetof(Arguments, bias), when(r.bias, Buffer::bias)}},
+        {offsetof(Arguments, key_mask), t.key_mask},
+        {offsetof(Arguments, bias), t.bias}},
        launch);
 }
 
@@ -150,7 +149,7 @@ void fill_decode(const AttentionProblem& p, const GpuRequest& r, const Tensors& 
   a.k_row = row(t.key);
   a.v_row = row(t.value);
   a.out_row = row(t.output);
-  a.mask_batch = mask_batch(p, r);
+  a.mask_batch = mask_batch(p, t);
   set_scales(t, a);
   a.heads = static_cast<unsigned>(p.q_heads);
   a.kv_heads = static_cast<unsigned>(p.kv_heads);
@@ -174,8 +173,8 @@ void fill_decode(const AttentionProblem& p, const GpuRequest& r, const Tensors& 
         {offsetof(Arguments, k_scale), t.k_scale.at},
         {offsetof(Arguments, v_scale), t.v_scale.at},
         {offsetof(Arguments, sinks), when(r.sinks, Buffer::sinks)},
-        {offsetof(Arguments, key_range), when(r.key_mask == KeyMask::range, Buffer::key_range)},
-        {offsetof(Arguments, key_mask), when(r.key_mask == KeyMask::holes, Buffer::key_mask)},
+        {offsetof(Arguments, key_range), t.key_range},
+        {offsetof(Arguments, key_mask), t.key_mask},
         {offsetof(Arguments, partial_out), partial_out},
         {offsetof(Arguments, partial_sums), partial_sums}},
        launch);
@@ -207,6 +206,40 @@ void fill_quantize(const Quantization& q, At partial, int64_t blocks, Launch& la
         {offsetof(Arguments, scale), q.scale},
         {offsetof(Arguments, partial), partial},
         {offsetof(Arguments, mask), when(q.masked, Buffer::key_mask)}},
+       launch);
+}
+
+void fill_rows(const Rows& rows, int64_t blocks, Launch& launch) {
+  using Arguments = kernels::RowsArguments;
+  Arguments a{};
+  a.source_batch = rows.source_strides[0];
+  a.source_head = rows.source_strides[1];
+  a.source_row = rows.source_strides[2];
+  a.target_batch = rows.target_strides[0];
+  a.target_head = rows.target_strides[1];
+  a.target_row = rows.target_strides[2];
+  a.rows = static_cast<unsigned>(rows.counts[2]);
+  a.units = static_cast<unsigned>(rows.units);
+  a.blocks = static_cast<unsigned>(blocks);
+  fill(a, {{offsetof(Arguments, source), rows.source}, {offsetof(Arguments, target), rows.target}}, launch);
+}
+
+void fill_key_range(const AttentionProblem& p, const Scale& q_scale, At range, At guarded, Launch& launch) {
+  using Arguments = kernels::KeyRangeArguments;
+  const int64_t number = static_cast<int64_t>(size_of(p.mask_dtype));
+  Arguments a{};
+  a.mask_batch = p.kv_len() * number;
+  a.mask_bytes = static_cast<unsigned>(number);
+  a.keys = static_cast<unsigned>(p.kv_len());
+  a.heads = static_cast<unsigned>(p.q_heads);
+  a.q_scale_batch = static_cast<unsigned>(q_scale.strides.batch);
+  a.q_scale_head = static_cast<unsigned>(q_scale.strides.head);
+  fill(a,
+       {{offsetof(Arguments, mask), At{Buffer::key_mask}},
+        {offsetof(Arguments, range), range},
+        {offsetof(Arguments, q_scale), q_scale.at},
+        {offsetof(Arguments, guarded), guarded},
+        {offsetof(Arguments, status), At{Buffer::status}}},
        launch);
 }
 

@@ -21,6 +21,16 @@ struct Scale {
 struct Tensors {
   Tensor query, key, value, output;
   Scale q_scale, k_scale, v_scale;
+  std::optional<At> key_range, key_mask, bias;  // key_mask: bytes
+  DType bias_dtype = DType::bfloat16;
+};
+
+// Rows of `units` of what the kernel handles at a time, (batch, heads, rows) of them.
+struct Rows {
+  At source, target;
+  ByteStrides source_strides, target_strides;
+  std::array<int64_t, 3> counts;
+  int64_t units;
 };
 
 struct Quantization {
@@ -39,6 +49,8 @@ void fill_bf16(const AttentionProblem& p, const GpuRequest& r, const Tensors& t,
 void fill_decode(const AttentionProblem& p, const GpuRequest& r, const Tensors& t, int64_t splits,
                  At partial_out, At partial_sums, Launch& launch);
 void fill_quantize(const Quantization& q, At partial, int64_t blocks, Launch& launch);
+void fill_rows(const Rows& rows, int64_t blocks, Launch& launch);
+void fill_key_range(const AttentionProblem& p, const Scale& q_scale, At range, At guarded, Launch& launch);
 void fill_hadamard(int64_t count, int64_t dim, int64_t blocks, Launch& launch);
 
 }  // namespace zyfa::hip

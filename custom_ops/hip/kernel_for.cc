@@ -19,9 +19,9 @@ const char* name(ByteRounding rounding) {
                                               : "other";
 }
 
-// Softcap and bias are for the BF16 kernel on BF16 inputs alone.
+// Softcap and bias are for the BF16 kernels on inputs that are not quantised.
 bool takes_scores_apart(const AttentionProblem& p) {
-  return p.precision == Precision::bf16 && p.dtype == DType::bfloat16;
+  return p.precision == Precision::bf16 && p.dtype != DType::float8e4m3fn;
 }
 
 Family bf16_family(const AttentionProblem& p, const GpuRequest& r) {
@@ -76,12 +76,6 @@ const KernelRow& decode(const AttentionProblem& p) {
   fail("decode: no row in the kernel table");
 }
 
-const KernelRow& attention_kernel(const AttentionProblem& p, const GpuRequest& r) {
-  if (is_decode(p, r)) return decode(p);
-  if (p.precision == Precision::fp8) return fp8_prefill(p, r);
-  return *of_dims(p, bf16_family(p, r)).front();
-}
-
 }  // namespace
 
 std::string filled(std::string text, const std::string& mark, const std::string& value) {
@@ -102,8 +96,6 @@ void check_architecture(const std::string& architecture) {
 void check_attributes(const AttentionProblem& p, const GpuRequest& r) {
   check_architecture(r.architecture);
   if (p.precision == Precision::fp32) refuse(kRefusePrecision, name(p.precision));
-  if (p.precision == Precision::bf16 && (p.dtype == DType::float32 || p.dtype == DType::float16))
-    refuse(kRefuseInputType, zyfa::name(p.dtype));
   if (p.precision == Precision::fp8 && p.fp8_edges == Fp8Edges::bf16) refuse(kRefuseFp8Edges, "bf16");
   if (!takes_scores_apart(p)) {
     if (p.softcap != 0) refuse(kRefuseSoftcap, p.softcap);
@@ -114,10 +106,9 @@ void check_attributes(const AttentionProblem& p, const GpuRequest& r) {
 }
 
 const KernelRow& kernel_for(const AttentionProblem& p, const GpuRequest& r) {
-  const KernelRow& row = attention_kernel(p, r);
-  if (r.key_mask == KeyMask::holes && p.mask_dtype != DType::boolean)
-    refuse(kRefuseMaskType, zyfa::name(p.mask_dtype));
-  return row;
+  if (is_decode(p, r)) return decode(p);
+  if (p.precision == Precision::fp8) return fp8_prefill(p, r);
+  return *of_dims(p, bf16_family(p, r)).front();
 }
 
 void check_sizes(const AttentionProblem& p, bool quantised_here) {

@@ -32,17 +32,23 @@ class Plan {
     const bool quantise = row.reads == DType::float8e4m3fn && p.dtype != DType::float8e4m3fn;
     check_sizes(p, quantise);
     Tensors tensors = inputs();
+    const bool cast = row.reads == DType::bfloat16 && p.dtype != DType::bfloat16;
     if (quantise) tensors = quantised(tensors);
+    if (cast) tensors = cast_to_bf16(tensors);
     check_strides("query", tensors.query.strides, row.most_query_row_bytes);
     check_strides("key", tensors.key.strides, row.most_row_bytes);
     check_strides("value", tensors.value.strides, row.most_row_bytes);
     check_strides("output", tensors.output.strides, row.most_query_row_bytes);
+    masked(row, tensors);
+    biased(tensors);
     if (is_decode(p, r))
       decode(row, tensors);
     else
       prefill(row, tensors);
     if (quantise) steps.made.why += kReasonQuantise;
     if (quantise && p.rotation == Rotation::hadamard) steps.made.why += kReasonRotate;
+    if (cast) steps.made.why += kReasonCast;
+    if (row.family == Family::fp8_prefill && r.key_mask == KeyMask::unread) steps.made.why += kReasonUnread;
     if (p.past_len != 0) steps.made.why += kReasonConcatenate;
     return std::move(steps.made);
   }
@@ -61,7 +67,11 @@ class Plan {
             {{Buffer::output}, bytes(p.output, p.out_dtype), p.out_dtype},
             scale(Buffer::q_scale, p.q_scale),
             scale(Buffer::k_scale, p.k_scale),
-            scale(Buffer::v_scale, p.v_scale)};
+            scale(Buffer::v_scale, p.v_scale),
+            {},
+            {},
+            {},
+            p.dtype};
   }
 
   // The whole of past and new where one tensor has it: the input, present_*, or a part of the workspace.
@@ -79,15 +89,69 @@ class Plan {
     const At place = present ? At{present_buffer} : steps.take(p.batch * p.kv_heads * head);
     const Tensor all{place, {p.kv_heads * head, head, row}, p.dtype};
     const Tensor past{{past_buffer}, {p.kv_heads * past_head, past_head, row}, p.dtype};
-    copy(past, place, p.past_len, row, all.strides);
-    copy(fresh, {place.buffer, place.offset + past_head}, p.new_len, row, all.strides);
+    steps.copy(past, place, all.strides, {p.batch, p.kv_heads, p.past_len}, row);
+    steps.copy(fresh, {place.buffer, place.offset + past_head}, all.strides, {p.batch, p.kv_heads, p.new_len},
+               row);
     return p.past_len != 0 ? all : fresh;
   }
 
-  void copy(const Tensor& part, At target, int64_t rows, int64_t row_bytes, const ByteStrides& strides) {
-    if (p.batch * p.kv_heads * rows * row_bytes == 0) return;
-    steps.made.steps.push_back(
-        Copy{part.at, target, {p.batch, p.kv_heads, rows}, row_bytes, part.strides, strides});
+  // ---- what kernels read instead of the inputs
+
+  Tensors cast_to_bf16(Tensors t) {
+    check_strides("query", t.query.strides, kAnyRow);
+    check_strides("key", t.key.strides, kAnyRow);
+    check_strides("value", t.value.strides, kAnyRow);
+    t.query = steps.cast(t.query, {p.batch, p.q_heads, p.q_len}, p.qk_dim);
+    t.key = steps.cast(t.key, {p.batch, p.kv_heads, p.kv_len()}, p.qk_dim);
+    t.value = steps.cast(t.value, {p.batch, p.kv_heads, p.kv_len()}, p.v_dim);
+    return t;
+  }
+
+  void masked(const KernelRow& row, Tensors& t) {
+    if (r.key_mask == KeyMask::none) return;
+    if (r.key_mask == KeyMask::range) {
+      t.key_range = At{Buffer::key_range};
+      return;
+    }
+    if (row.family == Family::fp8_prefill) return ranged(t);
+    t.key_mask = At{Buffer::key_mask};
+    if (p.mask_dtype == DType::boolean) return;
+    t.key_mask = steps.take(p.batch * p.kv_len());
+    const int64_t number = static_cast<int64_t>(size_of(p.mask_dtype));
+    steps.rows(kernel_of(Family::mask_bytes, p.mask_dtype), {{Buffer::key_mask},
+                                                             *t.key_mask,
+                                                             {p.kv_len() * number, 0, 0},
+                                                             {p.kv_len(), 0, 0},
+                                                             {p.batch, 1, 1},
+                                                             p.kv_len()});
+  }
+
+  void ranged(Tensors& t) {
+    t.key_range = steps.take(8 * p.batch);
+    const At guarded = steps.take(4 * p.batch * p.q_heads);
+    fill_key_range(p, t.q_scale, *t.key_range, guarded,
+                   steps.add(kernel_of(Family::key_range, DType::float32), {1, 1, p.batch}));
+    t.q_scale = {guarded, {p.q_heads, 1}};
+  }
+
+  void biased(Tensors& t) {
+    if (!r.bias) return;
+    t.bias = At{Buffer::bias};
+    t.bias_dtype = p.dtype;
+    if (p.dtype != DType::float16) return;
+    const auto there = [](int64_t size, int64_t step) {
+      return step != 0 ? size : std::min<int64_t>(size, 1);
+    };
+    const int64_t batch = there(p.batch, p.bias.batch), heads = there(p.q_heads, p.bias.head),
+                  rows = there(p.q_len, p.bias.row), columns = there(p.kv_len(), p.bias.column);
+    t.bias = steps.take(4 * batch * heads * rows * columns);
+    t.bias_dtype = DType::float32;
+    steps.rows(kernel_of(Family::widen, p.dtype), {{Buffer::bias},
+                                                   *t.bias,
+                                                   bytes(p.bias, DType::float16),
+                                                   bytes(p.bias, DType::float32),
+                                                   {batch, heads, rows},
+                                                   columns});
   }
 
   // ---- quantisation
@@ -128,7 +192,7 @@ class Plan {
     if (row.family == Family::bf16_prefill_general)
       steps.made.why += p.softcap != 0 ? kReasonSoftcap : r.bias ? kReasonBias : kReasonScale;
     constexpr int64_t most_bias_row = (1 << 26) - 1;
-    const int64_t bias_row = r.bias ? 2 * p.bias.row : 0;
+    const int64_t bias_row = r.bias ? static_cast<int64_t>(size_of(t.bias_dtype)) * p.bias.row : 0;
     if (bias_row > most_bias_row) refuse(kRefuseRowStride, bias_row, "attn_bias row", most_bias_row);
     fill_bf16(p, r, t, steps.add(row, {blocks, p.q_heads, p.batch}));
   }

@@ -3,16 +3,17 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "kernel_table.hpp"
 
 namespace zyfa::hip {
 
-// One run of visible keys per batch entry is a range; it is given as key_range besides the mask.
-enum class KeyMask { none, range, holes };
+// One run of visible keys per batch entry is a range; it is given as key_range besides the mask. Only the
+// device can look at an unread one.
+enum class KeyMask { none, range, holes, unread };
 
 // What AttentionProblem does not say.
 struct GpuRequest {
@@ -30,14 +31,6 @@ struct At {
 
 using ByteStrides = std::array<int64_t, 3>;  // from batch to batch, head to head, row to row
 
-// Rows of `row_bytes`, (batch, heads, rows) of them.
-struct Copy {
-  At source, target;
-  std::array<int64_t, 3> counts;
-  int64_t row_bytes;
-  ByteStrides source_strides, target_strides;
-};
-
 struct Pointer {
   size_t offset;  // in the arguments
   At at;
@@ -51,9 +44,9 @@ struct Launch {
   std::vector<Pointer> pointers;  // by offset; what is absent stays null
 };
 
-// Steps in order, on one stream. The workspace is aligned to kSliceBytes and needs no content.
+// Launches in order, on one stream. The workspace is aligned to kSliceBytes and needs no content.
 struct Choice {
-  std::vector<std::variant<Copy, Launch>> steps;
+  std::vector<Launch> launches;
   int64_t workspace_bytes = 0;
   std::string why;
 };

@@ -32,8 +32,35 @@ At Steps::take(int64_t size) {
 
 Launch& Steps::add(const KernelRow& row, const std::array<int64_t, 3>& grid) {
   check_grid(row, grid);
-  made.steps.push_back(Launch{&row, grid, {}, {}});
-  return std::get<Launch>(made.steps.back());
+  made.launches.push_back(Launch{&row, grid, {}, {}});
+  return made.launches.back();
+}
+
+void Steps::rows(const KernelRow& row, const Rows& job) {
+  const auto [batch, heads, rows] = job.counts;
+  if (batch * heads * rows * job.units <= 0) return;
+  const int64_t blocks = quantize_blocks(batch * heads, rows * job.units * kUnitElements);
+  fill_rows(job, blocks, add(row, {blocks, heads, batch}));
+}
+
+void Steps::copy(const Tensor& source, At target, const ByteStrides& strides,
+                 const std::array<int64_t, 3>& counts, int64_t row_bytes) {
+  bool wide =
+      source.at.offset % kCopyBytes == 0 && target.offset % kCopyBytes == 0 && row_bytes % kCopyBytes == 0;
+  for (size_t axis = 0; axis < 3; ++axis)
+    wide &= source.strides[axis] % kCopyBytes == 0 && strides[axis] % kCopyBytes == 0;
+  rows(kernel_of(wide ? Family::copy_16 : Family::copy_1, DType::float32),
+       {source.at, target, source.strides, strides, counts, wide ? row_bytes / kCopyBytes : row_bytes});
+}
+
+Tensor Steps::cast(const Tensor& x, const std::array<int64_t, 3>& counts, int64_t dim) {
+  const auto [batch, heads, rows] = counts;
+  const Tensor cast{take(2 * batch * heads * rows * dim),
+                    {2 * heads * rows * dim, 2 * rows * dim, 2 * dim},
+                    DType::bfloat16};
+  this->rows(kernel_of(Family::cast, x.dtype),
+             {x.at, cast.at, x.strides, cast.strides, counts, dim / kUnitElements});
+  return cast;
 }
 
 void Steps::quantise(const Quantization& job) {

@@ -16,6 +16,13 @@ struct Steps {
   // The next part of the workspace.
   At take(int64_t size);
   Launch& add(const KernelRow& row, const std::array<int64_t, 3>& grid);
+  // Launches nothing for no rows.
+  void rows(const KernelRow& row, const Rows& job);
+  // Rows of `row_bytes`.
+  void copy(const Tensor& source, At target, const ByteStrides& strides, const std::array<int64_t, 3>& counts,
+            int64_t row_bytes);
+  // To bfloat16, contiguous per head.
+  Tensor cast(const Tensor& x, const std::array<int64_t, 3>& counts, int64_t dim);
   void quantise(const Quantization& job);
 
   Choice made;

@@ -109,7 +109,22 @@ std::optional<DType> dtype_of(ONNXTensorElementDataType type) {
   return std::nullopt;
 }
 
+const OrtOpAttr* NodeAttributes::of_node(const char* name) const {
+  const OrtOpAttr* attribute = nullptr;
+  return succeeded(api->Node_GetAttributeByName(node_, name, &attribute)) ? attribute : nullptr;
+}
+
 std::string NodeAttributes::type_of(const char* name) const {
+  if (node_ != nullptr) {
+    const OrtOpAttr* attribute = of_node(name);
+    if (attribute == nullptr) return "";
+    OrtOpAttrType type = ORT_OP_ATTR_UNDEFINED;
+    check(api->OpAttr_GetType(attribute, &type));
+    return type == ORT_OP_ATTR_INT      ? "int"
+           : type == ORT_OP_ATTR_FLOAT  ? "float"
+           : type == ORT_OP_ATTR_STRING ? "string"
+                                        : "list";
+  }
   int64_t integer;
   float real;
   size_t size = 0;
@@ -130,20 +145,48 @@ void NodeAttributes::refuse_other_types(const char* name, const char* expected) 
 
 std::optional<int64_t> NodeAttributes::integer(const char* name) const {
   int64_t value;
-  if (succeeded(api->KernelInfoGetAttribute_int64(info_, name, &value))) return value;
+  size_t size = 0;
+  if (node_ != nullptr) {
+    if (type_of(name) == "int") {
+      check(api->ReadOpAttr(of_node(name), ORT_OP_ATTR_INT, &value, sizeof value, &size));
+      return value;
+    }
+  } else if (succeeded(api->KernelInfoGetAttribute_int64(info_, name, &value))) {
+    return value;
+  }
   refuse_other_types(name, "int");
   return std::nullopt;
 }
 
 std::optional<float> NodeAttributes::real(const char* name) const {
   float value;
-  if (succeeded(api->KernelInfoGetAttribute_float(info_, name, &value))) return value;
+  size_t size = 0;
+  if (node_ != nullptr) {
+    if (type_of(name) == "float") {
+      check(api->ReadOpAttr(of_node(name), ORT_OP_ATTR_FLOAT, &value, sizeof value, &size));
+      return value;
+    }
+  } else if (succeeded(api->KernelInfoGetAttribute_float(info_, name, &value))) {
+    return value;
+  }
   refuse_other_types(name, "float");
   return std::nullopt;
 }
 
 std::optional<std::string> NodeAttributes::text(const char* name) const {
   size_t size = 0;
+  if (node_ != nullptr) {
+    if (type_of(name) != "string") {
+      refuse_other_types(name, "string");
+      return std::nullopt;
+    }
+    const OrtOpAttr* attribute = of_node(name);
+    succeeded(api->ReadOpAttr(attribute, ORT_OP_ATTR_STRING, nullptr, 0, &size));  // says how long it is
+    std::string value(size, '\0');
+    check(api->ReadOpAttr(attribute, ORT_OP_ATTR_STRING, value.data(), size, &size));
+    value.resize(size);
+    return value;
+  }
   if (!succeeded(api->KernelInfoGetAttribute_string(info_, name, nullptr, &size))) {
     refuse_other_types(name, "string");
     return std::nullopt;
@@ -183,6 +226,23 @@ std::optional<StaticTensor> static_input(const OrtKernelInfo* info, size_t index
   return StaticTensor{tensor.dtype, !tensor.shape.empty(), tensor.shape};
 }
 
+std::optional<StaticTensor> static_input(const OrtNode* node, size_t index) {
+  size_t count = 0;
+  check(api->Node_GetNumInputs(node, &count));
+  if (index >= count) return std::nullopt;
+  std::vector<const OrtValueInfo*> inputs(count);
+  check(api->Node_GetInputs(node, inputs.data(), count));
+  const OrtTypeInfo* type = nullptr;  // owned by the graph
+  if (inputs[index] == nullptr || !succeeded(api->GetValueInfoTypeInfo(inputs[index], &type)) ||
+      type == nullptr)
+    return std::nullopt;
+  const OrtTensorTypeAndShapeInfo* shape_info = nullptr;
+  check(api->CastTypeInfoToTensorInfo(type, &shape_info));
+  if (shape_info == nullptr) fail("input ", index, ": expected a tensor");
+  const TensorInfo tensor = tensor_info(shape_info, "input " + std::to_string(index));
+  return StaticTensor{tensor.dtype, !tensor.shape.empty(), tensor.shape};
+}
+
 RunContext::Input RunContext::input(size_t index) const {
   size_t count = 0;
   check(api->KernelContext_GetInputCount(context_, &count));
@@ -204,15 +264,38 @@ RunContext::Input RunContext::input(size_t index) const {
 }
 
 void* RunContext::output(size_t index, const std::vector<int64_t>& shape) const {
+  return optional_output(index, shape).data;
+}
+
+RunContext::Output RunContext::optional_output(size_t index, const std::vector<int64_t>& shape) const {
   size_t count = 0;
   check(api->KernelContext_GetOutputCount(context_, &count));
-  if (index >= count) return nullptr;
+  if (index >= count) return {};
   OrtValue* value = nullptr;
   check(api->KernelContext_GetOutput(context_, index, shape.data(), shape.size(), &value));
-  if (value == nullptr) return nullptr;
-  void* data = nullptr;
-  check(api->GetTensorMutableData(value, &data));
-  return data;
+  if (value == nullptr) return {};
+  Output output{true, nullptr};
+  check(api->GetTensorMutableData(value, &output.data));
+  return output;
+}
+
+std::optional<int> RunContext::device_of_input(size_t index) const {
+  const OrtValue* value = nullptr;
+  check(api->KernelContext_GetInput(context_, index, &value));
+  const OrtMemoryInfo* memory = nullptr;
+  check(api->GetTensorMemoryInfo(value, &memory));
+  OrtMemoryInfoDeviceType type;
+  api->MemoryInfoGetDeviceType(memory, &type);
+  if (type != OrtMemoryInfoDeviceType_GPU) return std::nullopt;
+  int id = 0;
+  check(api->MemoryInfoGetId(memory, &id));
+  return id;
+}
+
+void* RunContext::gpu_stream() const {
+  void* stream = nullptr;
+  check(api->KernelContext_GetGPUComputeStream(context_, &stream));
+  return stream;
 }
 
 cpu::ParallelFor RunContext::parallel_for() const {

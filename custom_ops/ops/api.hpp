@@ -48,6 +48,8 @@ std::optional<DType> dtype_of(ONNXTensorElementDataType type);
 class NodeAttributes {
  public:
   explicit NodeAttributes(const OrtKernelInfo* info) : info_(info) {}
+  // Of a node that has no kernel yet.
+  explicit NodeAttributes(const OrtNode* node) : node_(node) {}
   std::optional<int64_t> integer(const char* name) const;
   std::optional<float> real(const char* name) const;
   std::optional<std::string> text(const char* name) const;
@@ -57,7 +59,9 @@ class NodeAttributes {
   // "int", "float", "string", "list", or "" when the attribute is absent.
   std::string type_of(const char* name) const;
   void refuse_other_types(const char* name, const char* expected) const;
-  const OrtKernelInfo* info_;
+  const OrtOpAttr* of_node(const char* name) const;
+  const OrtKernelInfo* info_ = nullptr;
+  const OrtNode* node_ = nullptr;
 };
 
 std::string node_name(const OrtKernelInfo* info);
@@ -71,6 +75,7 @@ struct StaticTensor {
   std::vector<int64_t> shape;
 };
 std::optional<StaticTensor> static_input(const OrtKernelInfo* info, size_t index);
+std::optional<StaticTensor> static_input(const OrtNode* node, size_t index);
 
 // One run of a kernel.
 class RunContext {
@@ -85,6 +90,16 @@ class RunContext {
   Input input(size_t index) const;
   // Null when the optional output is not wanted.
   void* output(size_t index, const std::vector<int64_t>& shape) const;
+  // `wanted` tells an empty output, whose data may be null, from one that the node does not have.
+  struct Output {
+    bool wanted = false;
+    void* data = nullptr;
+  };
+  Output optional_output(size_t index, const std::vector<int64_t>& shape) const;
+  // Whether the input lies in the memory of a GPU, and of which; absent for the CPU's.
+  std::optional<int> device_of_input(size_t index) const;
+  // The stream of the provider that runs the node; null is HIP's null stream.
+  void* gpu_stream() const;
   // The session's intra-op pool.
   cpu::ParallelFor parallel_for() const;
 

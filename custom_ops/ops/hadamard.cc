@@ -1,35 +1,24 @@
-// ZyfaHadamard: x -> x * H / sqrt(n) over the last dimension.
+// ZyfaHadamard on the CPU: x -> x * H / sqrt(n) over the last dimension.
 #include <algorithm>
 
 #include "../cpu/elements.hpp"
-#include "../error.hpp"
-#include "op.hpp"
 #include "ops.hpp"
-#include "shape_inference.hpp"
+#include "tensor_nodes.hpp"
 
 namespace zyfa::ops {
 namespace {
 
 constexpr int64_t kRowsPerTask = 256;
 
-void check_dim(const std::vector<int64_t>& shape) {
-  if (shape.empty()) fail("x shape: expected at least 1 dimension, got a scalar");
-  if (shape.back() > 0 && hadamard_block(shape.back()) == 0)
-    fail("x shape: expected a last dimension that is a power of two or 192, got ", shape.back());
-}
+struct HadamardKernel : HadamardNode {
+  static constexpr const char* kProvider = nullptr;
 
-struct HadamardKernel {
-  static constexpr const char* kName = "ZyfaHadamard";
-
-  explicit HadamardKernel(const OrtKernelInfo* info) : node_name(ops::node_name(info)) {
-    const std::optional<StaticTensor> x = static_input(info, 0);
-    if (x && x->has_shape) check_dim(x->shape);
-  }
+  using HadamardNode::HadamardNode;
 
   void run(const RunContext& context) const {
     const RunContext::Input x = context.input(0);
     const std::vector<int64_t>& shape = x.info->shape;
-    check_dim(shape);
+    check_shape(shape);
     void* y = context.output(0, shape);
     const int64_t dim = shape.back();
     int64_t rows = 1;
@@ -45,21 +34,12 @@ struct HadamardKernel {
                              scratch.data());
     });
   }
-
-  static void infer_shapes(OrtShapeInferContext* raw) {
-    const ShapeContext context(raw);
-    const ShapeContext::Tensor x = context.input(0);
-    context.set_output(0, x.type, x.dims);
-  }
-
-  const std::string node_name;
 };
 
 }  // namespace
 
 void add_hadamard(OpTable& table, uint32_t version) {
-  for (const DType type : {DType::float32, DType::float16, DType::bfloat16})
-    table.add<HadamardKernel>({{{onnx_type(type), false}}, {{onnx_type(type), false}}}, version);
+  for (Overload& overload : hadamard_overloads()) table.add<HadamardKernel>(std::move(overload), version);
 }
 
 }  // namespace zyfa::ops

@@ -22,13 +22,14 @@ struct Overload {
 };
 
 // Computes one node; `Kernel` is constructed from OrtKernelInfo and has void run(RunContext&) const.
+// kProvider names the execution provider that it is for, null for the CPU's.
 template <typename Kernel>
 class CustomOp : public OrtCustomOp {
  public:
   CustomOp(Overload overload, uint32_t version) : OrtCustomOp{}, overload_(std::move(overload)) {
     OrtCustomOp::version = version;
     GetName = [](const OrtCustomOp*) noexcept { return Kernel::kName; };
-    GetExecutionProviderType = [](const OrtCustomOp*) noexcept -> const char* { return nullptr; };
+    GetExecutionProviderType = [](const OrtCustomOp*) noexcept -> const char* { return Kernel::kProvider; };
     GetInputTypeCount = [](const OrtCustomOp* op) noexcept { return self(op).inputs.size(); };
     GetOutputTypeCount = [](const OrtCustomOp* op) noexcept { return self(op).outputs.size(); };
     GetInputType = [](const OrtCustomOp* op, size_t i) noexcept { return self(op).inputs[i].type; };

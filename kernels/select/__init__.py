@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.select.choice import BUFFERS, At, Choice, Copy, Launch, NoKernelError
+from zyfa_ort.kernels.select.choice import BUFFERS, At, Choice, Launch, NoKernelError
 from zyfa_ort.kernels.select.plan import select
 from zyfa_ort.kernels.select.problem import Problem, Strides, make_problem
 from zyfa_ort.kernels.select.table import KERNELS, REFUSALS, KernelRow
@@ -14,7 +14,6 @@ __all__ = [
     "REFUSALS",
     "At",
     "Choice",
-    "Copy",
     "KernelRow",
     "Launch",
     "NoKernelError",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from zyfa_ort.kernels.asm.assemble import write_atomically
 from zyfa_ort.kernels.errors import KernelError
-from zyfa_ort.kernels.select.choice import Choice, Launch
+from zyfa_ort.kernels.select.choice import Choice
 from zyfa_ort.kernels.select.header import header
 from zyfa_ort.kernels.select.plan import select
 from zyfa_ort.kernels.select.problem import Problem, make_problem
@@ -51,15 +51,12 @@ def read_problem(words: Sequence[str]) -> Problem:
 def described(choice: Choice) -> str:
     """For people: what runs, without the packed arguments."""
     lines = [choice.why, f"workspace {choice.workspace_bytes} bytes"]
-    for step in choice.steps:
-        if isinstance(step, Launch):
-            grid = " x ".join(map(str, step.grid))
-            lines.append(
-                f"{step.row.kernel} of {step.row.code_object}.co: grid {grid}, {step.row.work_items} work-items, "
-                f"{step.row.lds_bytes} bytes of LDS"
-            )
-        else:
-            lines.append(str(step))
+    for step in choice.launches:
+        grid = " x ".join(map(str, step.grid))
+        lines.append(
+            f"{step.row.kernel} of {step.row.code_object}.co: grid {grid}, {step.row.work_items} work-items, "
+            f"{step.row.lds_bytes} bytes of LDS"
+        )
     return "\n".join(lines)
 
 

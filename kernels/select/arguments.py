@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from zyfa_ort.kernels.select.choice import At
-from zyfa_ort.kernels.select.problem import DTYPES, Problem
-from zyfa_ort.kernels.select.tensors import Sizes, Tensor, Tensors
+from zyfa_ort.kernels.select.problem import DTYPES, Problem, Strides
+from zyfa_ort.kernels.select.tensors import Bytes, Sizes, Tensor, Tensors
 
 Values = dict[str, int | float]
 Places = dict[str, At | None]
@@ -43,10 +43,10 @@ def _rows(p: Problem, t: Tensors) -> Values:
     }
 
 
-def _optional(p: Problem) -> Places:
+def _optional(p: Problem, t: Tensors) -> Places:
     return {
         "lse": At("lse") if p.lse else None,
-        "key_range": At("key_range") if p.key_mask == "range" else None,
+        "key_range": t.key_range,
         "sinks": At("sinks") if p.sinks else None,
     }
 
@@ -55,26 +55,34 @@ def fp8_arguments(p: Problem, t: Tensors) -> tuple[Values, Places]:
     values = _rows(p, t) | {"o_queries": p.q_len}
     for name, strides in t.scale_strides.items():
         values |= {f"{name}_batch": strides.batch, f"{name}_head": strides.head}
-    places = _optional(p) | {"query": t.query.at, "key": t.key.at, "value": t.value.at, "output": t.output.at}
+    places = _optional(p, t) | {
+        "query": t.query.at,
+        "key": t.key.at,
+        "value": t.value.at,
+        "output": t.output.at,
+    }
     return values, places | t.scales
 
 
 def bf16_arguments(p: Problem, t: Tensors) -> tuple[Values, Places]:
-    size = DTYPES["bfloat16"]
+    size = DTYPES[t.bias_dtype]
     bias = (p.bias.batch, p.bias.head, p.bias.row, p.bias.column) if p.bias is not None else (0, 0, 0, 0)
     names = ("bias_batch", "bias_head", "bias_row", "bias_column")
     values = _rows(p, t) | {name: size * step for name, step in zip(names, bias, strict=True)}
     values |= {
-        "mask_batch": p.kv_len if p.key_mask == "holes" else 0,
-        "bias_is_float": 0,
+        "mask_batch": p.kv_len if t.key_mask is not None else 0,
+        "bias_is_float": int(t.bias_dtype == "float"),
         "softcap": p.softcap,
         "output_type": OUTPUT_CODES[p.out_dtype],
         "reserved": 0,
     }
-    places = _optional(p) | {"query": t.query.at, "key": t.key.at, "value": t.value.at, "output": t.output.at}
-    places["key_mask"] = At("key_mask") if p.key_mask == "holes" else None
-    places["bias"] = At("bias") if p.bias is not None else None
-    return values, places
+    places = _optional(p, t) | {
+        "query": t.query.at,
+        "key": t.key.at,
+        "value": t.value.at,
+        "output": t.output.at,
+    }
+    return values, places | {"key_mask": t.key_mask, "bias": t.bias}
 
 
 def decode_arguments(p: Problem, t: Tensors, splits: int) -> tuple[Values, Places]:
@@ -86,7 +94,7 @@ def decode_arguments(p: Problem, t: Tensors, splits: int) -> tuple[Values, Place
     for name, strides in t.scale_strides.items():
         values |= {f"{name}_batch": strides.batch, f"{name}_head": strides.head}
     values |= {
-        "mask_batch": p.kv_len if p.key_mask == "holes" else 0,
+        "mask_batch": p.kv_len if t.key_mask is not None else 0,
         "heads": p.q_heads,
         "kv_heads": p.kv_heads,
         "queries": p.q_len,
@@ -100,9 +108,8 @@ def decode_arguments(p: Problem, t: Tensors, splits: int) -> tuple[Values, Place
         "q_type": DECODE_CODES[t.query.dtype],
         "out_type": DECODE_CODES[p.out_dtype],
     }
-    places = _optional(p) | {"q": t.query.at, "k": t.key.at, "v": t.value.at, "out": t.output.at} | t.scales
-    places["key_mask"] = At("key_mask") if p.key_mask == "holes" else None
-    return values, places
+    places = _optional(p, t) | {"q": t.query.at, "k": t.key.at, "v": t.value.at, "out": t.output.at}
+    return values, places | t.scales | {"key_mask": t.key_mask}
 
 
 def quantize_arguments(
@@ -127,4 +134,22 @@ def quantize_arguments(
         "row_end": counted[1],
         "granularity": GRANULARITIES[granularity],
         "blocks": blocks,
+    }
+
+
+def rows_arguments(source: Bytes, target: Bytes, rows: int, units: int, blocks: int) -> Values:
+    values: Values = dict(zip(("source_batch", "source_head", "source_row"), source, strict=True))
+    values |= dict(zip(("target_batch", "target_head", "target_row"), target, strict=True))
+    return values | {"rows": rows, "units": units, "blocks": blocks, "reserved": 0}
+
+
+def key_range_arguments(p: Problem, q_scale: Strides) -> Values:
+    return {
+        "mask_batch": p.kv_len * DTYPES[p.mask_dtype],
+        "mask_bytes": DTYPES[p.mask_dtype],
+        "keys": p.kv_len,
+        "heads": p.q_heads,
+        "q_scale_batch": q_scale.batch,
+        "q_scale_head": q_scale.head,
+        "reserved": 0,
     }

@@ -40,8 +40,6 @@ def check_attributes(p: Problem) -> None:
     check_architecture(p.arch)
     if p.precision == "fp32":
         refuse("precision", p.precision)
-    if p.precision == "bf16" and p.dtype in ("float", "float16"):
-        refuse("input_type", p.dtype)
     if p.precision == "fp8" and p.fp8_edges == "bf16":
         refuse("fp8_edges", p.fp8_edges)
     if not takes_scores_apart(p):
@@ -54,8 +52,8 @@ def check_attributes(p: Problem) -> None:
 
 
 def takes_scores_apart(p: Problem) -> bool:
-    """Softcap and bias are for the BF16 kernel on BF16 inputs alone."""
-    return p.precision == "bf16" and p.dtype == "bfloat16"
+    """Softcap and bias are for the BF16 kernels on inputs that are not quantised."""
+    return p.precision == "bf16" and p.dtype != "float8e4m3fn"
 
 
 def is_decode(p: Problem) -> bool:
@@ -84,8 +82,6 @@ def kernel_for(p: Problem) -> KernelRow:
             refuse("byte_rounding", wanted, " or ".join(made))
     else:
         found = _of_dims(p, "bf16_prefill_general" if needs_general(p) else "bf16_prefill")
-    if p.key_mask == "holes" and p.mask_dtype != "bool":
-        refuse("mask_type", p.mask_dtype)
     (row,) = found
     return row
 

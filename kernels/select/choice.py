@@ -1,4 +1,4 @@
-"""The answer: copies and launches in their order, with all that a host needs to make them."""
+"""The answer: launches in their order, with all that a host needs to make them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from zyfa_ort.kernels.errors import KernelError
 from zyfa_ort.kernels.select.table import KernelRow
 
-# Tensors that arguments point into. key_range is (batch, 2) int32: first and one past the last visible key.
+# Tensors that arguments point into. key_range is (batch, 2) int32: first and one past the last visible key. status is an
+# int32 that a launch sets to 1 when the result is not to be used.
 BUFFERS = (
     "query", "key", "value", "past_key", "past_value", "output", "present_key", "present_value", "lse",
     "key_mask", "key_range", "bias", "sinks", "q_scale", "k_scale", "v_scale", "workspace",
-    "x", "y", "scale",
+    "x", "y", "scale", "status",
 )  # fmt: skip
 
 
@@ -31,27 +32,6 @@ class At:
 
     def __str__(self) -> str:
         return f"{self.buffer}+{self.offset}"
-
-
-@dataclass(frozen=True)
-class Copy:
-    """Rows of `row_bytes`, (batch, heads, rows) of them; strides of the three axes in bytes."""
-
-    source: At
-    target: At
-    counts: tuple[int, int, int]
-    row_bytes: int
-    source_strides: tuple[int, int, int]
-    target_strides: tuple[int, int, int]
-
-    def __str__(self) -> str:
-        def numbers(of: tuple[int, int, int]) -> str:
-            return "x".join(map(str, of))
-
-        return (
-            f"copy {self.source} -> {self.target} {numbers(self.counts)} rows of {self.row_bytes} bytes, "
-            f"strides {numbers(self.source_strides)} -> {numbers(self.target_strides)}"
-        )
 
 
 @dataclass(frozen=True)
@@ -77,17 +57,13 @@ class Launch:
 
 @dataclass(frozen=True)
 class Choice:
-    """Steps in order; all on one stream. The workspace is aligned to 256 bytes and needs no content."""
+    """Launches in order; all on one stream. The workspace is aligned to 256 bytes and needs no content."""
 
-    steps: tuple[Copy | Launch, ...]
+    launches: tuple[Launch, ...]
     workspace_bytes: int
     why: str
 
-    @property
-    def launches(self) -> list[Launch]:
-        return [step for step in self.steps if isinstance(step, Launch)]
-
     def __str__(self) -> str:
         """The form that custom_ops/hip/select.cc must give too, byte for byte."""
-        lines = [f"why {self.why}", f"workspace {self.workspace_bytes}", *map(str, self.steps)]
+        lines = [f"why {self.why}", f"workspace {self.workspace_bytes}", *map(str, self.launches)]
         return "".join(f"{line}\n" for line in lines)

@@ -117,5 +117,17 @@ LAYOUTS = {
             ("u64", "count"),
             ("u32", "rotation blocks"),
         ),
+        _layout(
+            "rows", "zyfa::kernels::RowsArguments", "convert_arguments.hpp",
+            ("pointer", "source target"),
+            ("i64", "source_batch source_head source_row target_batch target_head target_row"),
+            ("u32", "rows units blocks reserved"),
+        ),
+        _layout(
+            "key_range", "zyfa::kernels::KeyRangeArguments", "convert_arguments.hpp",
+            ("pointer", "mask range q_scale guarded status"),
+            ("i64", "mask_batch"),
+            ("u32", "mask_bytes keys heads q_scale_batch q_scale_head reserved"),
+        ),
     )
 }  # fmt: skip

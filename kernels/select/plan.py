@@ -1,8 +1,16 @@
-"""The steps of a problem: past and new put together, inputs quantised, attention, and for decode the sum of the parts."""
+"""The launches of a problem: past and new put together, inputs cast or quantised, attention, the sum of decode's parts."""
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.select.arguments import Places, bf16_arguments, decode_arguments, fp8_arguments
+from dataclasses import replace
+
+from zyfa_ort.kernels.select.arguments import (
+    Places,
+    bf16_arguments,
+    decode_arguments,
+    fp8_arguments,
+    key_range_arguments,
+)
 from zyfa_ort.kernels.select.checks import (
     check_attributes,
     check_sizes,
@@ -12,7 +20,7 @@ from zyfa_ort.kernels.select.checks import (
     refuse,
     size_of,
 )
-from zyfa_ort.kernels.select.choice import At, Choice, Copy
+from zyfa_ort.kernels.select.choice import At, Choice
 from zyfa_ort.kernels.select.problem import Problem, Strides
 from zyfa_ort.kernels.select.steps import Steps, ceil_div, kernel_of
 from zyfa_ort.kernels.select.table import (
@@ -56,6 +64,8 @@ class _Plan:
         tensors = self._inputs()
         if quantise:
             tensors = self._quantised(tensors)
+        elif row.reads == "bfloat16" and p.dtype != "bfloat16":
+            tensors = self._cast(tensors)
         for name, tensor, most in (
             ("query", tensors.query, row.most_query_row_bytes),
             ("key", tensors.key, row.most_row_bytes),
@@ -63,20 +73,25 @@ class _Plan:
             ("output", tensors.output, row.most_query_row_bytes),
         ):
             check_strides(name, tensor.strides, most)
+        tensors = self._bias(self._masked(row, tensors))
         if is_decode(p):
             self._decode(row, tensors)
         else:
             self._prefill(row, tensors)
-        self.why += self._tail(quantise)
+        self.why += self._tail(row, quantise)
         return self._done()
 
     def _done(self) -> Choice:
         return self.steps.choice(self.why)
 
-    def _tail(self, quantise: bool) -> str:
+    def _tail(self, row: KernelRow, quantise: bool) -> str:
         text = REASONS["quantise"] if quantise else ""
         if quantise and self.p.rotation == "hadamard":
             text += REASONS["rotate"]
+        if row.reads == "bfloat16" and self.p.dtype != "bfloat16":
+            text += REASONS["cast"]
+        if row.family == "fp8_prefill" and self.p.key_mask == "unread":
+            text += REASONS["unread"]
         return text + (REASONS["concatenate"] if self.p.past_len else "")
 
     # ---- tensors ----
@@ -114,10 +129,73 @@ class _Plan:
         whole = Tensor(place, (p.kv_heads * head, head, row), p.dtype)
         past = Tensor(At(f"past_{name}"), (p.kv_heads * past_head, past_head, row), p.dtype)
         for part, rows, at in ((past, p.past_len, place), (new, p.new_len, place + past_head)):
-            if p.batch * p.kv_heads * rows * row:
-                counts = (p.batch, p.kv_heads, rows)
-                self.steps.add(Copy(part.at, at, counts, row, part.strides, whole.strides))
+            self.steps.copy(part, (at, whole.strides), (p.batch, p.kv_heads, rows), row)
         return whole if p.past_len else new
+
+    # ---- what kernels read instead of the inputs ----
+
+    def _cast(self, t: Tensors) -> Tensors:
+        p = self.p
+        keys = (p.batch, p.kv_heads, p.kv_len)
+        for name, tensor in (("query", t.query), ("key", t.key), ("value", t.value)):
+            check_strides(name, tensor.strides, ANY_ROW)
+        return replace(
+            t,
+            query=self.steps.cast(t.query, (p.batch, p.q_heads, p.q_len, p.qk_dim)),
+            key=self.steps.cast(t.key, (*keys, p.qk_dim)),
+            value=self.steps.cast(t.value, (*keys, p.v_dim)),
+        )
+
+    def _masked(self, row: KernelRow, t: Tensors) -> Tensors:
+        p = self.p
+        if p.key_mask == "none":
+            return t
+        if p.key_mask == "range":
+            return replace(t, key_range=At("key_range"))
+        if row.family == "fp8_prefill":
+            return self._ranged(t)
+        if p.mask_dtype == "bool":
+            return replace(t, key_mask=At("key_mask"))
+        made = self.steps.workspace.take(p.batch * p.kv_len)
+        source = At("key_mask"), (p.kv_len * size_of(p.mask_dtype), 0, 0)
+        kernel = kernel_of("mask_bytes", p.mask_dtype)
+        self.steps.rows(kernel, source, (made, (p.kv_len, 0, 0)), (p.batch, 1, 1), p.kv_len)
+        return replace(t, key_mask=made)
+
+    def _ranged(self, t: Tensors) -> Tensors:
+        p = self.p
+        found = self.steps.workspace.take(8 * p.batch)
+        guarded = self.steps.workspace.take(4 * p.batch * p.q_heads)
+        places: Places = {
+            "mask": At("key_mask"), "range": found, "q_scale": t.scales["q_scale"], "guarded": guarded, "status": At("status"),
+        }  # fmt: skip
+        values = key_range_arguments(p, t.scale_strides["q_scale"])
+        self.steps.launch(kernel_of("key_range", "float"), (1, 1, p.batch), values, places)
+        return replace(
+            t,
+            key_range=found,
+            scales=t.scales | {"q_scale": guarded},
+            scale_strides=t.scale_strides | {"q_scale": Strides(p.q_heads, 1)},
+        )
+
+    def _bias(self, t: Tensors) -> Tensors:
+        p = self.p
+        if p.bias is None:
+            return t
+        if p.dtype != "float16":
+            return replace(t, bias=At("bias"), bias_dtype=p.dtype)
+        b = p.bias
+        batch, heads, rows, columns = (
+            size if step else min(size, 1)
+            for size, step in (
+                (p.batch, b.batch), (p.q_heads, b.head), (p.q_len, b.row), (p.kv_len, b.column),
+            )
+        )  # fmt: skip
+        made = self.steps.workspace.take(4 * batch * heads * rows * columns)
+        source, target = ((size * b.batch, size * b.head, size * b.row) for size in (2, 4))
+        kernel = kernel_of("widen", p.dtype)
+        self.steps.rows(kernel, (At("bias"), source), (made, target), (batch, heads, rows), columns)
+        return replace(t, bias=made, bias_dtype="float")
 
     # ---- quantisation ----
 

@@ -14,7 +14,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "fp8_edges": ("hilo", "bf16", "none"),
     "rotation": ("none", "hadamard"),
     "causal_alignment": ("bottom_right", "top_left"),
-    "key_mask": ("none", "range", "holes"),
+    "key_mask": ("none", "range", "holes", "unread"),
     "byte_rounding": ("unknown", "nearest", "truncate", "other"),
 }
 LAYOUTS = ("BSHD", "BHSD")
@@ -62,7 +62,10 @@ class Problem:
     v_scale: Strides = Strides()
     bias: Strides | None = None
     mask_dtype: str = "bool"
-    key_mask: str = "none"  # "range": one run of visible keys per batch entry, given as key_range too
+    key_mask: str = (
+        "none"  # "range": one run of visible keys per batch entry, given as key_range too; "unread": only the
+    )
+    # device can look at it
     sinks: bool = False
     lse: bool = False
     present_key: bool = False

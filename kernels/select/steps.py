@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from zyfa_ort.kernels.select.arguments import Places, Values, quantize_arguments
+from zyfa_ort.kernels.select.arguments import Places, Values, quantize_arguments, rows_arguments
 from zyfa_ort.kernels.select.checks import check_grid
-from zyfa_ort.kernels.select.choice import At, Choice, Copy, Launch
+from zyfa_ort.kernels.select.choice import At, Choice, Launch
 from zyfa_ort.kernels.select.layouts import LAYOUTS
 from zyfa_ort.kernels.select.table import (
+    COPY_BYTES,
     KERNELS,
     QUANTIZE_ELEMENTS,
     QUANTIZE_WORKGROUPS,
     SLICE_BYTES,
+    UNIT_ELEMENTS,
     KernelRow,
 )
-from zyfa_ort.kernels.select.tensors import Sizes, Tensor, Workspace
+from zyfa_ort.kernels.select.tensors import Bytes, Sizes, Tensor, Workspace
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -37,10 +39,7 @@ def hadamard_block(dim: int) -> int:
 class Steps:
     def __init__(self) -> None:
         self.workspace = Workspace(SLICE_BYTES)
-        self._made: list[Copy | Launch] = []
-
-    def add(self, step: Copy | Launch) -> None:
-        self._made.append(step)
+        self._made: list[Launch] = []
 
     def choice(self, why: str) -> Choice:
         return Choice(tuple(self._made), self.workspace.size, why)
@@ -49,7 +48,43 @@ class Steps:
         check_grid(row, grid)
         layout = LAYOUTS[row.layout]
         pointers = sorted((layout.offset(name), at) for name, at in places.items() if at is not None)
-        self.add(Launch(row, grid, layout.pack(values), tuple(pointers)))
+        self._made.append(Launch(row, grid, layout.pack(values), tuple(pointers)))
+
+    def rows(
+        self,
+        row: KernelRow,
+        source: tuple[At, Bytes],
+        target: tuple[At, Bytes],
+        counts: tuple[int, int, int],
+        units: int,
+    ) -> None:
+        """`counts` are batch, heads and rows of `units`; launches nothing for none."""
+        batch, heads, rows = counts
+        if batch * heads * rows * units <= 0:
+            return
+        blocks = quantize_blocks(batch * heads, rows * units * UNIT_ELEMENTS)
+        values = rows_arguments(source[1], target[1], rows, units, blocks)
+        self.launch(row, (blocks, heads, batch), values, {"source": source[0], "target": target[0]})
+
+    def copy(
+        self, source: Tensor, target: tuple[At, Bytes], counts: tuple[int, int, int], row_bytes: int
+    ) -> None:
+        places = (*source.strides, *target[1], source.at.offset, target[0].offset, row_bytes)
+        unit = 1 if any(place % COPY_BYTES for place in places) else COPY_BYTES
+        row = kernel_of(f"copy_{unit}", "float")
+        self.rows(row, (source.at, source.strides), target, counts, row_bytes // unit)
+
+    def cast(self, x: Tensor, sizes: Sizes) -> Tensor:
+        """To bfloat16, contiguous per head."""
+        batch, heads, rows, dim = sizes
+        made = Tensor(
+            self.workspace.take(2 * batch * heads * rows * dim),
+            (2 * heads * rows * dim, 2 * rows * dim, 2 * dim),
+            "bfloat16",
+        )
+        row = kernel_of("cast", x.dtype)
+        self.rows(row, (x.at, x.strides), (made.at, made.strides), (batch, heads, rows), dim // UNIT_ELEMENTS)
+        return made
 
     def quantise(
         self,

@@ -16,6 +16,8 @@ DECODE_WORKGROUPS = 512  # what the splits of a cache add up to
 DECODE_SPLIT_KEYS = 128  # a split has at least so many keys: a step of its four waves
 QUANTIZE_WORKGROUPS = 1024  # four per compute unit
 QUANTIZE_ELEMENTS = 2048  # of a workgroup's step: 256 work-items with 8 each
+COPY_BYTES = 16  # of a work-item, where everything is a multiple of it
+UNIT_ELEMENTS = 8  # of a work-item that casts
 SLICE_BYTES = 256  # alignment of the parts of the workspace
 ALIGNMENT = 16  # of pointers and strides, in bytes
 MOST_GRID = (2**23 - 1, 65535, 65535)  # HIP: y and z below 2^16, fewer than 2^32 work-items along x
@@ -108,7 +110,29 @@ def _quantize_rows() -> list[KernelRow]:
     ]
 
 
-KERNELS: tuple[KernelRow, ...] = (*_fp8_rows(), *_bf16_rows(), *_decode_rows(), *_quantize_rows())
+def _convert_rows() -> list[KernelRow]:
+    rows = [
+        ("copy_rows_16", "copy_16", "float"),
+        ("copy_rows_1", "copy_1", "float"),
+        ("cast_f32_bf16", "cast", "float"),
+        ("cast_f16_bf16", "cast", "float16"),
+        ("widen_f16_f32", "widen", "float16"),
+        ("mask_bytes_i32", "mask_bytes", "int32"),
+        ("mask_bytes_i64", "mask_bytes", "int64"),
+    ]
+    made = [
+        KernelRow("convert", kernel, family, "rows", reads, 0, 0, 0, 256, 0) for kernel, family, reads in rows
+    ]
+    return [*made, KernelRow("convert", "key_range", "key_range", "key_range", "float", 0, 0, 0, 256, 3076)]
+
+
+KERNELS: tuple[KernelRow, ...] = (
+    *_fp8_rows(),
+    *_bf16_rows(),
+    *_decode_rows(),
+    *_quantize_rows(),
+    *_convert_rows(),
+)
 
 CPU = "or run this node on the CPU"
 
@@ -128,29 +152,23 @@ class Refusal(NamedTuple):
 REFUSALS = {
     "architecture": Refusal("architecture", ARCHITECTURE, "the kernels are compiled for it alone, run this node on the CPU"),
     "precision": Refusal("precision", "bf16 or fp8", f"no GPU kernel computes in fp32: set precision, {CPU}"),
-    "input_type": Refusal(
-        "query type", "bfloat16 with precision bf16",
-        f"cast query, key and value to bfloat16, set precision to fp8, {CPU}",
-    ),
     "quantised_prefill": Refusal(
         "precision", f"fp8 with float8e4m3fn inputs and more than {DECODE_QUERIES} query rows",
         f"set precision to fp8, {CPU}",
     ),
     "fp8_edges": Refusal("fp8_edges", "hilo or none", f"bf16 edge tiles have no GPU kernel: use hilo or none, {CPU}"),
     "softcap": Refusal(
-        "softcap", "0 unless query is bfloat16 and precision bf16", f"use bfloat16 inputs and precision bf16, {CPU}"
+        "softcap", "0 unless precision is bf16", f"use inputs that are not quantised and precision bf16, {CPU}"
     ),
     "bias": Refusal(
-        "attn_bias", "none unless query is bfloat16 and precision bf16",
-        f"use bfloat16 inputs and precision bf16, {CPU}",
+        "attn_bias", "none unless precision is bf16", f"use inputs that are not quantised and precision bf16, {CPU}"
     ),
     "head_dims": Refusal("head_dim/v_head_dim", "one of {}", f"pad the head dims, choose another precision, {CPU}"),
     "tensor_dims": Refusal("last dimension of x", "one of {}", "run this node on the CPU"),
     "mask_holes": Refusal(
         "key_mask", f"one run of visible keys per batch entry with precision fp8 and more than {DECODE_QUERIES} query rows",
-        f"use bfloat16 inputs and precision bf16, {CPU}",
+        f"use inputs that are not quantised and precision bf16, {CPU}",
     ),
-    "mask_type": Refusal("key_mask type", "bool for a mask with holes", f"cast the mask to bool, {CPU}"),
     "byte_rounding": Refusal(
         "byte_rounding", "{}", f"no FP8 kernel here is made for this device: set precision to bf16, {CPU}"
     ),
@@ -175,6 +193,8 @@ REASONS = {
     "quantise_op": "quantised in two passes, the first for the scales",
     "rotate_op": ", rotated in both",
     "hadamard_op": "rotated in one pass",
+    "cast": "; query, key and value are cast to bfloat16 first",
+    "unread": "; the visible range is taken from key_mask on the device, where holes give NaN and an error",
     "concatenate": "; past and new keys and values are put together first",
 }
 

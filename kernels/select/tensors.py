@@ -28,6 +28,10 @@ class Tensors:
     output: Tensor
     scales: dict[str, At | None]
     scale_strides: dict[str, Strides]
+    key_range: At | None = None
+    key_mask: At | None = None  # bytes
+    bias: At | None = None  # of `bias_dtype`
+    bias_dtype: str = "bfloat16"
 
 
 class Workspace:

@@ -11,14 +11,15 @@ from zyfa_ort.graph_passes import schema
 from zyfa_ort import env
 
 ROOT = Path(__file__).parents[2]
-ATTENTION = (ROOT / "custom_ops/ops/attention.cc").read_text(encoding="utf-8")
+ATTENTION = (ROOT / "custom_ops/ops/attention_node.cc").read_text(encoding="utf-8")
+PORTS = (ROOT / "custom_ops/ops/attention_node.hpp").read_text(encoding="utf-8")
 CHOICES = (ROOT / "custom_ops/ops/choice.hpp").read_text(encoding="utf-8")
 OPERATORS = (ROOT / "docs/operators.md").read_text(encoding="utf-8")
 
 
 def enum_names(name: str) -> list[str]:
     """`kPastKey` -> "past_key" for the enumerators of one enum, the count at the end left out."""
-    body = re.search(rf"enum {name} : size_t \{{(.*?)\}}", ATTENTION, re.DOTALL)
+    body = re.search(rf"enum Attention{name} : size_t \{{(.*?)\}}", PORTS, re.DOTALL)
     assert body
     words = [word.strip() for word in body.group(1).split(",")][:-1]
     return [re.sub(r"(?<!^)([A-Z])", r"_\1", word.removeprefix("k")).lower() for word in words]
@@ -57,11 +58,28 @@ def test_words_are_the_same(attribute, table):
 
 
 def test_operator_names_are_the_same():
-    files = (ROOT / "custom_ops/ops").glob("*.cc")
+    files = (ROOT / "custom_ops/ops").glob("*.hpp")
     in_cpp = {
         name for file in files for name in re.findall(r'kName = "(\w+)"', file.read_text(encoding="utf-8"))
     }
     assert in_cpp == set(schema.ATTRIBUTES_OF)
+
+
+def test_the_provider_has_the_version_of_the_package():
+    """ONNX Runtime takes nothing but a semantic version."""
+    written = re.search(
+        r'kVersion = "(\d+\.\d+\.\d+)"', (ROOT / "custom_ops/ep/names.hpp").read_text(encoding="utf-8")
+    )
+    assert written
+    assert f'version = "{written.group(1)}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_provider_options_are_documented():
+    source = (ROOT / "custom_ops/ep/options.cc").read_text(encoding="utf-8")
+    guide = (ROOT / "docs/gpu.md").read_text(encoding="utf-8")
+    options = re.findall(r'key == "(\w+)"', source)
+    assert len(options) == 4
+    assert not [option for option in options if f"`{option}`" not in guide]
 
 
 def test_the_reference_page_names_everything():

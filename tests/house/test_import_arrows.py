@@ -34,6 +34,7 @@ CPP_WALLS = {
     "custom_ops/problem.hpp": r"onnxruntime|hip|ops/|cpu/|ep/",
     "custom_ops/problem.cc": r"onnxruntime|hip|ops/|cpu/|ep/",
     "custom_ops/cpu": r"onnxruntime|ops/|ep/|hip/",
+    "custom_ops/hip": r"onnxruntime|ops/|cpu/|ep/",
     "custom_ops": r"kernels/|emulator",
     "kernels/emulator": r"onnxruntime|custom_ops|ops/|cpu/|ep/|asm/",
     "kernels/hip": r"hip/|emulator|custom_ops|<",

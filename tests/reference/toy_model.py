@@ -9,13 +9,20 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-VOCABULARY, HIDDEN, HEADS, HEAD_DIM = 50, 32, 2, 16
+VOCABULARY, HEADS, HEAD_DIM = 50, 2, 16
 _TYPES = {"float": (np.float32, TensorProto.FLOAT), "bfloat16": (ml_dtypes.bfloat16, TensorProto.BFLOAT16)}
 
 
-def write_toy(path: Path, dtype: str = "float", scale: float = HEAD_DIM**-0.5, layers: int = 1) -> Path:
-    """Writes the model and returns its path. `scale` multiplies the scores."""
+def write_toy(
+    path: Path,
+    dtype: str = "float",
+    scale: float = HEAD_DIM**-0.5,
+    layers: int = 1,
+    head_dim: int = HEAD_DIM,
+) -> Path:
+    """Writes the model and returns its path. `scale` multiplies the scores; the hidden width follows `head_dim`."""
     numpy_type, onnx_type = _TYPES[dtype]
+    hidden_width = HEADS * head_dim
     rng = np.random.default_rng(0)
     nodes: list[onnx.NodeProto] = []
     initializers: list[onnx.TensorProto] = []
@@ -51,15 +58,17 @@ def write_toy(path: Path, dtype: str = "float", scale: float = HEAD_DIM**-0.5, l
     hidden_score = constant("hidden_score", np.array(np.finfo(np.float32).min).astype(numpy_type))
     mask = node("Where", [visible, constant("nothing", np.array(0, numpy_type)), hidden_score], "mask")
 
-    hidden = node("Gather", [weight("embedding", VOCABULARY, HIDDEN, fan_in=1), "input_ids"], "hidden_0")
-    split = integers("split", 0, 0, HEADS, HEAD_DIM)
-    joined = integers("joined", 0, 0, HIDDEN)
+    hidden = node(
+        "Gather", [weight("embedding", VOCABULARY, hidden_width, fan_in=1), "input_ids"], "hidden_0"
+    )
+    split = integers("split", 0, 0, HEADS, head_dim)
+    joined = integers("joined", 0, 0, hidden_width)
     for layer in range(layers):
         at = f"layers.{layer}/attention"
 
         def heads(kind: str, perm: list[int], at: str = at, hidden: str = hidden) -> str:
             projected = node(
-                "MatMul", [hidden, weight(f"{at}/{kind}_weight", HIDDEN, HIDDEN)], f"{at}/{kind}"
+                "MatMul", [hidden, weight(f"{at}/{kind}_weight", hidden_width, hidden_width)], f"{at}/{kind}"
             )
             parts = node("Reshape", [projected, split], f"{at}/{kind}_heads")
             return node("Transpose", [parts], f"{at}/{kind}_ready", perm=perm)
@@ -73,7 +82,7 @@ def write_toy(path: Path, dtype: str = "float", scale: float = HEAD_DIM**-0.5, l
         back = node("Transpose", [output], f"{at}/back", perm=[0, 2, 1, 3])
         flat = node("Reshape", [back, joined], f"{at}/flat")
         hidden = node("Add", [hidden, flat], f"hidden_{layer + 1}")
-    node("MatMul", [hidden, weight("head", HIDDEN, VOCABULARY)], "logits")
+    node("MatMul", [hidden, weight("head", hidden_width, VOCABULARY)], "logits")
 
     graph = helper.make_graph(
         nodes,

@@ -64,7 +64,7 @@ def check(
         assert_close(ran["output"], wanted["output"], name)
         assert_lse_close(ran["lse"], wanted["lse"], "fp8_model")
         return ran
-    if ran.choice.launches[0].row.family == "quantize_amax":
+    if any(launch.row.family == "quantize_amax" for launch in ran.choice.launches):
         kept = {name: inputs[name] for name in ("key_mask", "sinks") if name in inputs}
         seen = {name: attributes[name] for name in SEEN if name in attributes}
         wanted = cpu(decoded_codes(ran) | kept, layout="BHSD", precision="bf16", **seen)

@@ -40,8 +40,8 @@ class _Problem(ctypes.Structure):
     )
 
 
-def cpp_choice(p: Problem) -> str:
-    """The text of the choice, or "refused: " and the message."""
+def c_problem(p: Problem) -> ctypes.Structure:
+    """As the library takes it."""
     t = _Problem(scale=p.scale, softcap=p.softcap, architecture=p.arch.encode(), has_bias=p.bias is not None)
     for name in (*COUNTS, *(flag for flag in FLAGS if flag != "has_bias")):
         setattr(t, name, getattr(p, name))
@@ -53,7 +53,12 @@ def cpp_choice(p: Problem) -> str:
         getattr(t, name)[:] = s.batch, s.head
     for name in NAMES:
         setattr(t, name, WORDS[name].index(getattr(p, name)))
-    return _asked("zyfa_select", ctypes.byref(t))
+    return t
+
+
+def cpp_choice(p: Problem) -> str:
+    """The text of the choice, or "refused: " and the message."""
+    return _asked("zyfa_select", ctypes.byref(c_problem(p)))
 
 
 def cpp_quantize(

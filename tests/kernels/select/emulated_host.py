@@ -1,4 +1,4 @@
-"""Does what a choice says on the emulated device: copies, workspace, launches with the packed arguments."""
+"""Does what a choice says on the emulated device: workspace, launches with the packed arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zyfa_ort.kernels.asm.assemble import assemble
 from zyfa_ort.kernels.asm.fp8_config import by_name
 from zyfa_ort.kernels.asm.fp8_prefill import generate
 from zyfa_ort.kernels.emulator import Device
-from zyfa_ort.kernels.select import At, Choice, Copy, Launch, Problem, make_problem, select
+from zyfa_ort.kernels.select import Choice, Launch, Problem, make_problem, select
 
 DTYPES: dict[str, Any] = {
     "float": np.float32,
@@ -106,13 +106,11 @@ def run(inputs: Mapping[str, Array], layout: str = "BSHD", **rest: Any) -> Ran:
 
 
 def execute(choice: Choice, tensors: dict[str, Array], byte_rounding: str = "nearest_even") -> None:
-    """The steps in order, in a workspace of their own; nothing is found, not even a warning."""
+    """The launches in order, in a workspace of their own; nothing is found, not even a warning."""
     tensors["workspace"] = np.full(max(choice.workspace_bytes, 1), UNWRITTEN, np.uint8)
     device = Device()
-    for step in choice.steps:
-        if isinstance(step, Copy):
-            _copy(step, tensors)
-            continue
+    tensors["status"] = np.zeros(1, np.int32)
+    for step in choice.launches:
         result = device.launch(
             code_object(step.row.code_object),
             step.row.kernel,
@@ -151,13 +149,3 @@ def _packed(launch: Launch, device: Device, tensors: Mapping[str, Array]) -> byt
         address = device.address(tensor, at.buffer) + at.offset if tensor.size else 1 << 20
         struct.pack_into("<Q", block, offset, address)
     return bytes(block)
-
-
-def _copy(copy: Copy, tensors: Mapping[str, Array]) -> None:
-    def rows(at: At, strides: tuple[int, int, int]) -> Array:
-        flat = tensors[at.buffer].reshape(-1).view(np.uint8)[at.offset :]
-        last = sum(step * (count - 1) for step, count in zip(strides, copy.counts, strict=True))
-        assert last + copy.row_bytes <= flat.size, f"{copy}: beyond the end of {at.buffer}"
-        return np.lib.stride_tricks.as_strided(flat, (*copy.counts, copy.row_bytes), (*strides, 1))
-
-    rows(copy.target, copy.target_strides)[:] = rows(copy.source, copy.source_strides)

@@ -17,7 +17,7 @@ def random_problem(seed: int) -> Problem:
     rng = random.Random(seed)
     seldom = lambda usual, *others: rng.choice(others) if rng.random() < 0.06 else usual  # noqa: E731
     dtype = rng.choice(["bfloat16", "bfloat16", "float8e4m3fn", "float8e4m3fn", "float16", "float"])
-    precision = {"bfloat16": rng.choice(["bf16", "fp8"])}.get(dtype, "fp8")
+    precision = "fp8" if dtype == "float8e4m3fn" else rng.choice(["bf16", "fp8"])
     qk_dim, v_dim = rng.choice(DIMS if precision == "bf16" or rng.random() < 0.3 else DIMS[1:3])
     if rng.random() < 0.04:
         qk_dim, v_dim = rng.choice(ODD_DIMS)
@@ -56,7 +56,7 @@ def random_problem(seed: int) -> Problem:
         fp8_edges=seldom(rng.choice(["hilo", "none"]), "bf16"),
         rotation=rng.choice(["none", "hadamard"]),
         mask_dtype=rng.choice(["bool", "int32", "int64"]),
-        key_mask=seldom(rng.choice(["none", "range"]), "holes"),
+        key_mask=seldom(rng.choice(["none", "range", "unread"]), "holes"),
         arch=seldom("gfx950", "gfx950:sramecc+:xnack-", "gfx942", ""),
         byte_rounding=seldom(rng.choice(["unknown", "nearest"]), "truncate", "other"),
         **{name: rng.random() < 0.5 for name in ("sinks", "lse", "present_key", "present_value")},

@@ -64,10 +64,11 @@ def test_quantised_on_the_way(dtype: Any, rotation: str) -> None:
 
 
 def test_every_kernel_is_launched() -> None:
-    """By the tests above, and by test_tensor_ops.py."""
+    """By the tests above, by test_conversions.py and by test_tensor_ops.py."""
     families = {row.family for row in KERNELS}
     tested = {"fp8_prefill", "bf16_prefill", "bf16_prefill_general", "decode", "combine"}
-    assert families == tested | {"quantize_amax", "quantize_convert", "hadamard"}
+    converted = {"copy_16", "copy_1", "cast", "widen", "mask_bytes", "key_range"}
+    assert families == tested | converted | {"quantize_amax", "quantize_convert", "hadamard"}
 
 
 @pytest.mark.parametrize("layout", ["BSHD", "BHSD"])
@@ -126,7 +127,7 @@ def test_lengths(precision: str, q_len: int, kv_len: int) -> None:
 
 def test_no_rows_launch_nothing() -> None:
     for q_len, batch in ((0, 1), (20, 0)):
-        assert not run(tensors(q_len, 70, (128, 128), batch=batch)).choice.steps
+        assert not run(tensors(q_len, 70, (128, 128), batch=batch)).choice.launches
 
 
 SEEN = [

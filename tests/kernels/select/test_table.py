@@ -10,7 +10,7 @@ from zyfa_ort.kernels.emulator import Kernel, kernels
 from zyfa_ort.kernels.select import KERNELS, KernelRow
 from zyfa_ort.kernels.select.layouts import LAYOUTS
 
-HIP = ("bf16_prefill", "bf16_prefill_general", "decode", "quantize")
+HIP = ("bf16_prefill", "bf16_prefill_general", "decode", "quantize", "convert")
 SIZES = {"pointer": 8, "i64": 8, "u64": 8, "i32": 4, "u32": 4, "f32": 4}
 
 

@@ -1,0 +1,142 @@
+#include "kernels.hpp"
+
+#include "../error.hpp"
+#include "../hip/run.hpp"
+#include "../ops/attention_node.hpp"
+#include "../ops/tensor_nodes.hpp"
+#include "claims.hpp"
+#include "provider.hpp"
+
+namespace zyfa::ep {
+namespace {
+
+using hip::Buffer;
+using hip::Pointers;
+
+void check_memory(const ops::RunContext& context, const ops::RunContext::Input& input, size_t index,
+                  const char* name, const hip::Device& device) {
+  if (!input.info) return;
+  const std::optional<int> there = context.device_of_input(index);
+  if (there != device.ordinal)
+    fail(name, ": expected memory of GPU ", device.ordinal, ", got ",
+         there ? "that of GPU " + std::to_string(*there) : "host memory");
+  int64_t elements = 1;
+  for (const int64_t size : input.info->shape) elements *= size;
+  if (elements != 0 && input.data == nullptr)
+    fail(name, ": expected device memory, got none; the device has none left");
+}
+
+struct GpuAttention : ops::AttentionNode {
+  static constexpr const char* kProvider = kProviderName;
+
+  explicit GpuAttention(const OrtKernelInfo* info) : AttentionNode(info), provider(provider_of(info)) {
+    attributes = with_options(attributes, static_inputs[ops::kQuery]->dtype, provider.options);
+    check_attention(static_inputs, attributes, provider);
+  }
+
+  void run(const ops::RunContext& context) const {
+    static constexpr std::pair<const char*, Buffer> kInputs[] = {{"query", Buffer::query},
+                                                                 {"key", Buffer::key},
+                                                                 {"value", Buffer::value},
+                                                                 {"past_key", Buffer::past_key},
+                                                                 {"past_value", Buffer::past_value},
+                                                                 {"key_mask", Buffer::key_mask},
+                                                                 {"attn_bias", Buffer::bias},
+                                                                 {"q_scale", Buffer::q_scale},
+                                                                 {"k_scale", Buffer::k_scale},
+                                                                 {"v_scale", Buffer::v_scale},
+                                                                 {"sinks", Buffer::sinks}};
+    static_assert(sizeof(kInputs) / sizeof(*kInputs) == ops::kAttentionInputs);
+    const Run node = read(context);
+    const AttentionProblem& p = node.problem;
+    Pointers pointers{};
+    for (size_t i = 0; i < ops::kAttentionInputs; ++i) {
+      check_memory(context, node.inputs[i], i, kInputs[i].first, provider.device);
+      hip::at(pointers, kInputs[i].second) = node.inputs[i].data;
+    }
+    const auto output = [&](size_t index, Buffer buffer, const std::vector<int64_t>& shape) {
+      const ops::RunContext::Output made = context.optional_output(index, shape);
+      hip::at(pointers, buffer) = made.data;
+      return made.wanted;
+    };
+    hip::GpuRequest request;
+    request.architecture = provider.device.architecture;
+    request.byte_rounding = provider.options.byte_rounding;
+    request.key_mask = node.inputs[ops::kKeyMask].info ? hip::KeyMask::unread : hip::KeyMask::none;
+    request.bias = node.inputs[ops::kAttnBias].info.has_value();
+    request.sinks = node.inputs[ops::kSinks].info.has_value();
+    output(ops::kOutput, Buffer::output, p.output_shape);
+    request.present_key = output(ops::kPresentKey, Buffer::present_key, p.present_key_shape);
+    request.present_value = output(ops::kPresentValue, Buffer::present_value, p.present_value_shape);
+    request.lse = output(ops::kLse, Buffer::lse, p.lse_shape);
+    hip::run(hip::select(p, request), pointers, provider.device, context.gpu_stream());
+  }
+
+  const Provider& provider;
+};
+
+struct GpuQuantize : ops::QuantizeNode {
+  static constexpr const char* kProvider = kProviderName;
+
+  explicit GpuQuantize(const OrtKernelInfo* info) : QuantizeNode(info), provider(provider_of(info)) {
+    check_tensor_op(static_x, provider);
+  }
+
+  void run(const ops::RunContext& context) const {
+    const ops::RunContext::Input x = context.input(0);
+    check_memory(context, x, 0, "x", provider.device);
+    const Sizes z = sizes(x.info->shape);
+    const auto of = granularity == ops::Granularity::tensor ? kernels::kPerTensor
+                    : granularity == ops::Granularity::head ? kernels::kPerHead
+                                                            : kernels::kPerBatchHead;
+    const hip::Choice choice = hip::select_quantize(
+        {z.batch, z.heads, z.rows, z.dim, x.info->dtype, layout, of, rotation}, provider.device.architecture);
+    Pointers pointers{};
+    hip::at(pointers, Buffer::x) = x.data;
+    hip::at(pointers, Buffer::y) = context.output(0, x.info->shape);
+    hip::at(pointers, Buffer::scale) = context.output(1, scale_shape(z));
+    hip::run(choice, pointers, provider.device, context.gpu_stream());
+  }
+
+  const Provider& provider;
+};
+
+struct GpuHadamard : ops::HadamardNode {
+  static constexpr const char* kProvider = kProviderName;
+
+  explicit GpuHadamard(const OrtKernelInfo* info) : HadamardNode(info), provider(provider_of(info)) {
+    check_tensor_op(static_x, provider);
+  }
+
+  void run(const ops::RunContext& context) const {
+    const ops::RunContext::Input x = context.input(0);
+    check_memory(context, x, 0, "x", provider.device);
+    const std::vector<int64_t>& shape = x.info->shape;
+    check_shape(shape);
+    int64_t count = 1;
+    for (const int64_t size : shape) count *= size;
+    const hip::Choice choice =
+        hip::select_hadamard(count, shape.back(), x.info->dtype, provider.device.architecture);
+    Pointers pointers{};
+    hip::at(pointers, Buffer::x) = x.data;
+    hip::at(pointers, Buffer::y) = context.output(0, shape);
+    hip::run(choice, pointers, provider.device, context.gpu_stream());
+  }
+
+  const Provider& provider;
+};
+
+template <typename Kernel>
+void add(ops::OpTable& table, std::vector<ops::Overload> overloads, uint32_t version) {
+  for (ops::Overload& overload : overloads) table.add<Kernel>(std::move(overload), version);
+}
+
+}  // namespace
+
+void add_gpu_kernels(ops::OpTable& table, uint32_t version) {
+  add<GpuAttention>(table, ops::attention_overloads(), version);
+  add<GpuQuantize>(table, ops::quantize_overloads(), version);
+  add<GpuHadamard>(table, ops::hadamard_overloads(), version);
+}
+
+}  // namespace zyfa::ep

@@ -1,0 +1,10 @@
+// The operators of the library on the GPU.
+#pragma once
+
+#include "../ops/ops.hpp"
+
+namespace zyfa::ep {
+
+void add_gpu_kernels(ops::OpTable& table, uint32_t version);
+
+}  // namespace zyfa::ep
