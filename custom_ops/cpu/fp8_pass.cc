@@ -20,8 +20,8 @@ ScoreScale score_scale(const AttentionCall& call, float q_scale, float k_scale) 
   return {natural, natural < 0.0f, a == 0.0f, a == 0.0f ? 1.0f : a, false};
 }
 
-Operand form_of(const AttentionCall& call, const WorkItem& item) {
-  if (call.work.has_few_rows(item)) return Operand::fp32_few_rows;
+Operand form_of(const AttentionCall& call) {
+  if (call.work.has_few_rows()) return Operand::fp32_few_rows;
   // A bfloat16 value over v_scale needs FP32.
   return call.problem.fp8_edges == Fp8Edges::bf16 ? Operand::fp32 : call.kernels.fastest;
 }
@@ -50,7 +50,7 @@ class Fp8Pass {
         item_(item),
         trace_(trace),
         bfloat16_edges_(call.problem.fp8_edges == Fp8Edges::bf16),
-        form_(form_of(call, item)),
+        form_(form_of(call)),
         value_scale_(inputs.v_scale[kv_index()]),
         arena_(reserve()),
         scratch_(Panel::row_words(call.problem, form_), arena_),

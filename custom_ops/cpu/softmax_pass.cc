@@ -22,8 +22,8 @@ ScoreScale score_scale(const AttentionCall& call, int64_t batch, int64_t head) {
   return {natural, natural < 0.0f, false, std::fabs(natural) * kLog2E, false};
 }
 
-Operand form_of(const AttentionCall& call, const WorkItem& item) {
-  if (call.work.has_few_rows(item)) return Operand::fp32_few_rows;
+Operand form_of(const AttentionCall& call) {
+  if (call.work.has_few_rows()) return Operand::fp32_few_rows;
   return call.problem.precision == Precision::bf16 ? call.kernels.fastest : Operand::fp32;
 }
 
@@ -33,7 +33,7 @@ SoftmaxPass::SoftmaxPass(const AttentionCall& call, const WorkItem& item)
     : call_(call),
       item_(item),
       bfloat16_(call.problem.precision == Precision::bf16),
-      form_(form_of(call, item)),
+      form_(form_of(call)),
       arena_(reserve()),
       scratch_(Panel::row_words(call.problem, form_), arena_),
       operands_(

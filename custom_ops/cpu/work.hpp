@@ -38,10 +38,8 @@ class Work {
   // The longest items of a causal problem come first. `panels` may be 0.
   WorkItem item(int64_t index) const;
   PanelRows panel(const WorkItem& item, int64_t index) const;
-  // One panel of up to kFewRows rows.
-  bool has_few_rows(const WorkItem& item) const {
-    return item.panels == 1 && panel(item, 0).lanes <= kFewRows;
-  }
+  // All rows of a key head are one panel of up to kFewRows.
+  bool has_few_rows() const { return flat_ && problem_.group_size() * problem_.q_len <= kFewRows; }
   int64_t max_panels() const { return panels_per_item_; }  // of an item
   // Into how many parts the keys of an item are cut, so that few items (decoding) employ many threads.
   // Follows from the shape: it shows in the last bits.
