@@ -8,6 +8,11 @@
 #include "isa/isa.hpp"
 
 namespace zyfa::cpu {
+
+void isa::refuse_type(const char* verb, DType type) {
+  fail("cannot ", verb, " ", name(type), " as floating point");
+}
+
 namespace {
 
 struct Candidate {

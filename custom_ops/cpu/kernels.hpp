@@ -98,7 +98,7 @@ struct Kernels {
   // Contiguous elements of a type, converted.
   void (*to_fp32)(DType type, const void* from, int64_t count, float* to);
   void (*to_bfloat16)(DType type, const void* from, int64_t count, uint16_t* to);
-  // from * factor / divisor, rounded to the type.
+  // from / divisor * factor, rounded to the type.
   void (*write_row)(DType type, const float* from, int64_t count, float factor, float divisor, void* to);
   // to[column][row] = from[row][column] on words; rows and columns are multiples of kLaneBlock, strides in
   // words.

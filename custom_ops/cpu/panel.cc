@@ -172,7 +172,8 @@ void Panel::finish_logits(const PanelQuery& query, bool log2_units) {
 
 float Panel::probability(int64_t key, int64_t lane, bool low) const {
   if (!is_pairs(form_)) return scratch_.scores[key * lanes + lane];
-  const uint32_t word = (low ? scratch_.low_pairs : scratch_.pairs)[key / 2 * lanes + lane];
+  const uint32_t* pairs = low ? scratch_.low_pairs : scratch_.pairs;
+  const uint32_t word = pairs[key / 2 * lanes + lane];
   return from_bfloat16(static_cast<uint16_t>(key % 2 == 0 ? word : word >> 16));
 }
 
@@ -201,28 +202,23 @@ void Panel::accumulate_around(uint64_t keys, TileOperands& operands, const Block
   }
 }
 
-void PartialPanel::save(const Panel& panel, const float* log2_per_anchor) {
+void PartialPanel::save(const Panel& panel) {
   output_.assign(panel.output, panel.output + panel.columns_ * panel.lanes);
   sum_.assign(panel.state.sum, panel.state.sum + panel.lanes);
-  anchor_.resize(panel.lanes);
-  for (int64_t lane = 0; lane < panel.lanes; ++lane)
-    anchor_[lane] = panel.state.anchor[lane] * log2_per_anchor[lane];
+  anchor_.assign(panel.state.anchor, panel.state.anchor + panel.lanes);
 }
 
 void Panel::merge(const PartialPanel* partials, int64_t step, int64_t parts, const float* log2_per_anchor) {
-  float top[kPanelLanes];
-  std::fill_n(top, kPanelLanes, -kInfinity);
   for (int64_t part = 0; part < parts; ++part)
     for (int64_t lane = 0; lane < lanes; ++lane)
-      top[lane] = std::max(top[lane], partials[part * step].anchor_[lane]);
-  for (int64_t lane = 0; lane < lanes; ++lane) state.anchor[lane] = top[lane] / log2_per_anchor[lane];
+      state.anchor[lane] = std::max(state.anchor[lane], partials[part * step].anchor_[lane]);
   for (int64_t part = 0; part < parts; ++part) {
     const PartialPanel& partial = partials[part * step];
     float weight[kPanelLanes];
     for (int64_t lane = 0; lane < lanes; ++lane) {
       // A part that saw no key counts nothing; one that saw only NaN has a NaN sum.
-      const bool none = partial.anchor_[lane] == -kInfinity;
-      weight[lane] = none ? 1.0f : std::exp2(partial.anchor_[lane] - top[lane]);
+      const float anchor = partial.anchor_[lane], top = state.anchor[lane];
+      weight[lane] = anchor == -kInfinity ? 1.0f : std::exp2((anchor - top) * log2_per_anchor[lane]);
       state.sum[lane] += partial.sum_[lane] * weight[lane];
     }
     for (int64_t column = 0; column < columns_; ++column)
@@ -263,13 +259,13 @@ void Panel::write(float unit, const std::function<float(int64_t head)>& value_sc
     } else if (state.anchor[lane] == -kInfinity) {
       std::fill_n(o, p.v_dim, 0.0f);
     } else {
-      const float anchor = state.anchor[lane] * log2_per_anchor[lane];
+      // Logits beyond 2.4e38 are finite, but not in log2 units.
+      const double anchor = static_cast<double>(state.anchor[lane]) * log2_per_anchor[lane];
       factor = value_scale(head);
       divisor = state.sum[lane];
       if (call_.tensors.sinks != nullptr)
-        divisor += std::exp2(std::fma(call_.tensors.sinks[head], kLog2E, unit - anchor));
-      lse = static_cast<float>(
-          kLn2 * (static_cast<double>(anchor) + std::log2(static_cast<double>(state.sum[lane])) - unit));
+        divisor += std::exp2(std::fma(call_.tensors.sinks[head], kLog2E, static_cast<float>(unit - anchor)));
+      lse = static_cast<float>(kLn2 * (anchor + std::log2(static_cast<double>(state.sum[lane])) - unit));
     }
     kernels.write_row(p.out_dtype, o, p.v_dim, factor, divisor, output_row(lane));
     if (call_.tensors.lse != nullptr) call_.tensors.lse[(batch_ * p.q_heads + head) * p.q_len + row] = lse;

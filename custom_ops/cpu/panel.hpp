@@ -65,11 +65,11 @@ class Panel;
 // What a panel has after some of its tiles.
 class PartialPanel {
  public:
-  void save(const Panel& panel, const float* log2_per_anchor);
+  void save(const Panel& panel);
 
  private:
   friend class Panel;
-  std::vector<float> output_, anchor_, sum_;  // anchors in log2 units
+  std::vector<float> output_, anchor_, sum_;
 };
 
 class Panel {

@@ -104,7 +104,7 @@ void SoftmaxPass::write() const {
 }
 
 void SoftmaxPass::save(PartialPanel* partials) const {
-  for (int64_t i = 0; i < item_.panels; ++i) partials[i].save(panels_[i], queries_[i].scale.factor);
+  for (int64_t i = 0; i < item_.panels; ++i) partials[i].save(panels_[i]);
 }
 
 void SoftmaxPass::merge(const PartialPanel* partials, int64_t step, int64_t parts) {

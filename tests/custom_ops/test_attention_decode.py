@@ -81,6 +81,27 @@ def test_what_is_hidden_does_not_matter(kind: str, poison: float) -> None:
         np.testing.assert_array_equal(dirty[name], output, err_msg=name)
 
 
+@pytest.mark.parametrize("kind", ["fp32", "bf16"])
+@pytest.mark.parametrize("q_len", [1, 8])
+@pytest.mark.parametrize("hidden", [1024, 2048])
+def test_finite_minima_hide_whole_parts(kind: str, q_len: int, hidden: int) -> None:
+    """A bias of -3.4e38, as exported masks have it: too large for log2 units, and still a number."""
+    inputs = {name: np.zeros((1, n, 2, 16), np.float32) for name, n in (("query", q_len), ("key", 2048))}
+    inputs["value"] = np.full((1, 2048, 2, 16), 3, np.float32)
+    inputs["value"][:, :1024] = 1
+    bias = np.zeros((1, 1, q_len, 2048), np.float32)
+    bias[..., :hidden] = np.finfo(np.float32).min
+    got = run_attention(
+        {**inputs, "attn_bias": bias},
+        is_causal=0,
+        outputs=("output", "lse"),
+        precision=KINDS[kind][1].get("precision", "fp32"),
+    )
+    np.testing.assert_allclose(got["output"], 3 if hidden == 1024 else 2, rtol=1e-3)
+    wanted = np.log(1024) if hidden == 1024 else np.finfo(np.float32).min
+    np.testing.assert_allclose(got["lse"], wanted, rtol=1e-3)
+
+
 def test_nan_of_one_part_reaches_the_row() -> None:
     inputs = gaussian(Sizes(batch=1, q_len=1, kv_len=4096, head_dim=16))
     inputs["value"][0, 3000, 0, 5] = np.nan

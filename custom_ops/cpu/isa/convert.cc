@@ -1,5 +1,4 @@
 // Elements of one type as elements of another, and the search for NaN and infinity.
-#include "../../error.hpp"
 #include "isa.hpp"
 #include "loops.hpp"
 
@@ -52,7 +51,7 @@ void Convert<Tag>::to_fp32(DType type, const void* from, int64_t count, float* t
     case DType::float8e4m3fn:
       return converted<Float8, Float32>(from, count, to);
     default:
-      fail("cannot read ", name(type), " as floating point");
+      refuse_type("read", type);
   }
 }
 
@@ -69,14 +68,14 @@ void Convert<Tag>::to_bfloat16(DType type, const void* from, int64_t count, uint
     case DType::float8e4m3fn:
       return fp8_to_bfloat16(from, count, to);
     default:
-      fail("cannot read ", name(type), " as floating point");
+      refuse_type("read", type);
   }
 }
 
 template <typename Tag>
 void Convert<Tag>::write_row(DType type, const float* from, int64_t count, float factor, float divisor,
                              void* to) {
-  const auto scaled = [=](Floats x) { return x * factor / divisor; };
+  const auto scaled = [=](Floats x) { return x / divisor * factor; };
   switch (type) {
     case DType::float32:
       return map_vectors<Float32, Float32>(from, count, to, scaled);
@@ -85,7 +84,7 @@ void Convert<Tag>::write_row(DType type, const float* from, int64_t count, float
     case DType::bfloat16:
       return map_vectors<Float32, BFloat16>(from, count, to, scaled);
     default:
-      fail("cannot write floating point as ", name(type));
+      refuse_type("write", type);
   }
 }
 

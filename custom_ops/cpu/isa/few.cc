@@ -1,7 +1,6 @@
 // FP32 products for a few query rows, as in decoding: vectors run along dims and columns, K and V are read
 // once, as they lie in memory and in their own type. What bounds them is memory, so each asks for the rows
 // that the other will want.
-#include "../../error.hpp"
 #include "isa.hpp"
 #include "loops.hpp"
 #include "unroll.hpp"
@@ -90,7 +89,7 @@ inline void by_type(DType type, const Body& body) {
     case DType::float8e4m3fn:
       return body(Float8());
     default:
-      fail("cannot read ", name(type), " as floating point");
+      refuse_type("read", type);
   }
 }
 

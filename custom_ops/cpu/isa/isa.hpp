@@ -29,6 +29,9 @@ struct AmxBf16 {
   static constexpr const char* name = "amx_bf16";
 };
 
+// Throws Error. Out of line and in a file for every processor, as templates of the error would not be.
+[[noreturn]] void refuse_type(const char* verb, DType type);
+
 // products.cc
 template <typename Tag>
 struct Products {

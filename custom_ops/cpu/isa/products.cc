@@ -1,6 +1,9 @@
 // FP32 products of one tile and one panel: a few rows of the tile times all lanes stay in registers while the
 // inner dimension runs. Every sum is sequential, so that the vector width changes speed and not the order of
 // additions; a tile's sum is added to the output as a whole, or 8,192 keys would cost 4e-5 of a sum.
+#include <algorithm>
+#include <array>
+
 #include "isa.hpp"
 #include "unroll.hpp"
 
@@ -18,6 +21,13 @@ constexpr int kVectorLanes = kVectorBytes / 4;
 
 typedef float Vector __attribute__((vector_size(kVectorBytes)));
 typedef float Unaligned __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
+
+constexpr int64_t kMostDims = 128;  // of Q at a time: 32 KB stay in the first cache
+constexpr std::array<float, kPanelLanes> kOnes = [] {
+  std::array<float, kPanelLanes> ones{};
+  for (float& one : ones) one = 1.0f;
+  return ones;
+}();
 
 inline Vector at(const float* from) { return *reinterpret_cast<const Unaligned*>(from); }
 inline void put(float* to, const Vector& v) { *reinterpret_cast<Unaligned*>(to) = v; }
@@ -117,7 +127,12 @@ inline void product(const Left& left, int64_t rows, const float* right, int64_t 
 template <typename Tag>
 void Products<Tag>::scores(const float* k, int64_t k_stride, const float* q, int64_t dim, int64_t lanes,
                            float* s) {
-  product<false>(Rows{k, k_stride}, kTileKeys, q, dim, lanes, nullptr, s);
+  const int64_t parts = (dim + kMostDims - 1) / kMostDims,
+                step = (dim + parts - 1) / std::max<int64_t>(parts, 1);
+  product<false>(Rows{k, k_stride}, kTileKeys, q, step, lanes, nullptr, s);
+  for (int64_t d = step; d < dim; d += step)
+    product<true>(Rows{k + d, k_stride}, kTileKeys, q + d * lanes, std::min(step, dim - d), lanes,
+                  kOnes.data(), s);
 }
 
 template <typename Tag>

@@ -82,15 +82,16 @@ inline Floats exp2_fraction(const Floats& f) {
   return mul_add(y, f, all(1.0f));
 }
 
-// 2^x for x <= 127; 0 below 2^-126, NaN stays NaN.
+// 2^x up to 2^127, something large beyond, 0 below 2^-126; NaN stays NaN.
 inline Floats exp2_of(const Floats& x) {
 #if defined(__AVX512DQ__)
   const __m512 f = _mm512_reduce_ps((__m512)x, 0);
   const __mmask16 normal = _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(-126.0f), _CMP_NLT_UQ);
   return (Floats)_mm512_maskz_scalef_ps(normal, (__m512)exp2_fraction((Floats)f), (__m512)(x - (Floats)f));
 #else
-  const Floats shifted = x + kRoundingShift;
-  const Floats y = exp2_fraction(x - (shifted - kRoundingShift));
+  const Floats bounded = x > 127.4f ? all(127.4f) : x;  // beyond that the exponent would wrap
+  const Floats shifted = bounded + kRoundingShift;
+  const Floats y = exp2_fraction(bounded - (shifted - kRoundingShift));
   const Floats scaled = y * floats_of((bits_of(shifted) << 23) + 0x3f800000u);
   return x < -126.0f ? Floats{} : scaled;
 #endif
