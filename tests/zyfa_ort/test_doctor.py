@@ -24,7 +24,7 @@ def test_a_working_machine_is_healthy():
 def test_it_says_what_would_run_where():
     found = subjects(doctor.diagnose())
     assert "AMD GPU" in found
-    assert "models run on the CPU kernel" in found["GPU kernels"].advice
+    assert "zyfa_ort.session(path, device='gpu')" in found["GPU kernels"].advice
 
 
 def test_the_emulated_device_is_tried_and_called_emulated():
