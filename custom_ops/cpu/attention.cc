@@ -13,18 +13,14 @@ namespace {
 void write_present(const AttentionProblem& p, const KeyRows& rows, void* present,
                    const ParallelFor& parallel_for) {
   if (present == nullptr) return;
-  const size_t element = size_of(p.dtype), row_bytes = rows.dim * element;
+  const size_t row_bytes = rows.dim * size_of(p.dtype);
   parallel_for(p.batch * p.kv_heads, [&](int64_t index) {
     const int64_t b = index / p.kv_heads, h = index % p.kv_heads;
     std::byte* target = static_cast<std::byte*>(present) + index * p.kv_len() * row_bytes;
-    const auto source = [&](const RowView& view, int64_t row) {
-      const Strides& s = view.strides;
-      return static_cast<const std::byte*>(view.data) + (b * s.batch + h * s.head + row * s.row) * element;
-    };
-    if (rows.past_len > 0) std::memcpy(target, source(rows.past, 0), rows.past_len * row_bytes);
+    if (rows.past_len > 0) std::memcpy(target, rows.at(b, h, 0), rows.past_len * row_bytes);
     target += rows.past_len * row_bytes;
     for (int64_t row = 0; row < p.new_len && row_bytes > 0; ++row)
-      std::memcpy(target + row * row_bytes, source(rows.fresh, row), row_bytes);
+      std::memcpy(target + row * row_bytes, rows.at(b, h, rows.past_len + row), row_bytes);
   });
 }
 

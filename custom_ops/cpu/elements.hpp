@@ -14,8 +14,9 @@ struct Elements {
   float (*largest_finite)(DType type, const void* x, int64_t count);
   // codes = e4m3(x / scale), a division and a rounding.
   void (*to_fp8)(DType type, const void* x, int64_t count, float scale, uint8_t* codes);
-  // Each `block` of x, computed in FP32 as hadamard_row does it (hadamard.hpp), rounded once to `y_type`,
-  // which is that of x or float32. y may be x. `scratch` holds `block` floats; float32 results need none.
+  // Orthonormal Hadamard rotation of each `block` of x (problem.hpp's hadamard_block): butterflies of span 1,
+  // 2, 4, ... in FP32, one multiplication by 1 / sqrt(block), rounded once to `y_type`, which is that of x or
+  // float32. y may be x. `scratch` holds `block` floats; float32 results need none.
   void (*rotate)(DType type, const void* x, int64_t count, int64_t block, DType y_type, void* y,
                  float* scratch);
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <optional>
 
 #include "passes.hpp"
 #include "tile_order.hpp"
@@ -9,7 +10,6 @@
 namespace zyfa::cpu {
 namespace {
 
-constexpr float kUnit = 8.80708f;  // log2 of what a probability of one is worth: 8 + (6 + 0.45665) / 8
 constexpr int64_t kBlocks = kPanelLanes / kLaneBlock, kGroups = kPanelLanes / kGroupRows;
 
 ScoreScale score_scale(const AttentionCall& call, float q_scale, float k_scale) {
@@ -55,9 +55,11 @@ class Fp8Pass {
         arena_(reserve()),
         scratch_(Panel::row_words(call.problem, form_), arena_),
         codes_{operands({inputs.key, inputs.value, false, 1.0f})},
-        bfloat16_{operands({key_rows(call.problem, call.tensors), value_rows(call.problem, call.tensors),
-                            true, 1.0f / value_scale_})},
         panels_(arena_.take<Fp8Panel>(item.panels)) {
+    const AttentionProblem& p = call.problem;
+    if (bfloat16_edges_)
+      bfloat16_.emplace(Source{
+          operands({key_rows(p, call.tensors), value_rows(p, call.tensors), true, 1.0f / value_scale_})});
     for (int64_t i = 0; i < item.panels; ++i) make_panel(i);
   }
 
@@ -77,7 +79,7 @@ class Fp8Pass {
     float ones[kPanelLanes];
     std::fill_n(ones, kPanelLanes, 1.0f);
     for (int64_t i = 0; i < item_.panels; ++i)
-      panels_[i].panel.write(kUnit, [&](int64_t) { return value_scale_; }, ones);
+      panels_[i].panel.write(kFp8Unit, [&](int64_t) { return value_scale_; }, ones);
   }
 
  private:
@@ -87,9 +89,10 @@ class Fp8Pass {
   Arena& reserve() const {
     const AttentionProblem& p = call_.problem;
     Arena& arena = Arena::of_this_thread();
-    arena.reset(2 * TileOperands::bytes(form_, p.qk_dim, p.v_dim) +
+    arena.reset((bfloat16_edges_ ? 2 : 1) * TileOperands::bytes(form_, p.qk_dim, p.v_dim) +
                 PanelScratch::bytes(Panel::row_words(p, form_)) +
-                item_.panels * (Arena::bytes_for<Fp8Panel>(1) + Panel::bytes(p, form_, 2)));
+                item_.panels *
+                    (Arena::bytes_for<Fp8Panel>(1) + Panel::bytes(p, form_, bfloat16_edges_ ? 2 : 1)));
     return arena;
   }
 
@@ -136,7 +139,7 @@ class Fp8Pass {
       any_bfloat16 |= bfloat16[block] != BlockKind::skip;
     }
     if (any_codes) step(panel.panel, panel.codes, codes_, tile, codes);
-    if (any_bfloat16) step(panel.panel, panel.bfloat16, bfloat16_, tile, bfloat16);
+    if (any_bfloat16) step(panel.panel, panel.bfloat16, *bfloat16_, tile, bfloat16);
   }
 
   void step(Panel& panel, const PanelQuery& query, Source& source, int64_t tile, const BlockKind* kinds) {
@@ -176,7 +179,8 @@ class Fp8Pass {
   const float value_scale_;
   Arena& arena_;
   PanelScratch scratch_;
-  Source codes_, bfloat16_;
+  Source codes_;
+  std::optional<Source> bfloat16_;  // with fp8_edges = "bf16"
   Fp8Panel* panels_;
 };
 

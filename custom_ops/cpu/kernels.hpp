@@ -34,6 +34,9 @@ constexpr int64_t element_bytes(Operand operand) { return is_pairs(operand) ? 2 
 // How the lanes of a block take part in a tile of the FP8 path.
 enum class BlockKind : uint8_t { skip, lean, two_term, bfloat16 };
 
+// log2 of what a probability of one is worth in the sums of the FP8 path: 8 + (6 + 0.45665) / 8.
+constexpr float kFp8Unit = 8.80708f;
+
 // State of the rows of a panel, one value per lane.
 struct LaneState {
   float anchor[kPanelLanes];      // running maximum, -inf before the first key

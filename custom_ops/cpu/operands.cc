@@ -55,25 +55,25 @@ TileOperands::TileOperands(const Kernels& kernels, Operand form, const OperandSo
   std::memset(staging_, 0, kTileKeys * std::max(dims_, columns_) * sizeof(uint16_t));
 }
 
-// Rows [first, first + count) of the tile, from element `offset` of the view on.
-void TileOperands::read_run(const RowView& view, bool values, int64_t offset, int64_t first, int64_t count) {
+// Rows [first, first + count) of the tile, from `from` on.
+void TileOperands::read_run(const RowView& view, bool values, const void* from, int64_t first,
+                            int64_t count) {
   const int64_t dim = values ? source_.value.dim : source_.key.dim, width = values ? columns_ : dims_;
-  const size_t element = size_of(view.dtype);
-  for (int64_t row = first; row < first + count; ++row) {
-    const std::byte* from =
-        static_cast<const std::byte*>(view.data) + (offset + (row - first) * view.strides.row) * element;
+  const int64_t row_bytes = view.strides.row * static_cast<int64_t>(size_of(view.dtype));
+  const std::byte* at = static_cast<const std::byte*>(from);
+  for (int64_t row = first; row < first + count; ++row, at += row_bytes) {
     if (is_pairs(form_)) {
       uint16_t* to = (values ? staging_ : static_cast<uint16_t*>(key_.buffer)) + row * width;
-      kernels_.to_bfloat16(view.dtype, from, dim, to);
+      kernels_.to_bfloat16(view.dtype, at, dim, to);
       continue;
     }
     float* to =
         static_cast<float*>((values ? value_ : key_).buffer) + row * (values ? row_of_values(width) : width);
     if (source_.to_bfloat16) {
-      kernels_.to_bfloat16(view.dtype, from, dim, staging_);
+      kernels_.to_bfloat16(view.dtype, at, dim, staging_);
       kernels_.to_fp32(DType::bfloat16, staging_, dim, to);
     } else {
-      kernels_.to_fp32(view.dtype, from, dim, to);
+      kernels_.to_fp32(view.dtype, at, dim, to);
     }
     if (values && source_.value_factor != 1.0f)
       for (int64_t i = 0; i < dim; ++i) to[i] *= source_.value_factor;
@@ -92,17 +92,13 @@ bool TileOperands::usable_in_place(const RowView& view, bool values) const {
 
 void TileOperands::read(const KeyRows& rows, bool values, int64_t batch, int64_t kv_head, int64_t first,
                         int64_t count) {
-  const auto offset = [&](const RowView& view, int64_t row) {
-    return batch * view.strides.batch + kv_head * view.strides.head + row * view.strides.row;
-  };
   const int64_t old = std::clamp<int64_t>(rows.past_len - first, 0, count);
   const RowView& view = old == count ? rows.past : rows.fresh;
-  const int64_t run_offset = offset(view, old == count ? first : first - rows.past_len);
   Tile& tile = values ? value_ : key_;
   tile.in_place = count == kTileKeys && (old == 0 || old == count) && usable_in_place(view, values);
   if (tile.in_place) {
     tile.type = view.dtype;
-    tile.data = static_cast<const std::byte*>(view.data) + run_offset * size_of(view.dtype);
+    tile.data = rows.at(batch, kv_head, first);
     tile.stride = view.strides.row;
     return;
   }
@@ -112,9 +108,8 @@ void TileOperands::read(const KeyRows& rows, bool values, int64_t batch, int64_t
     tile.stride = values ? row_of_values(columns_) : dims_;
   }
 
-  if (old > 0) read_run(rows.past, values, offset(rows.past, first), 0, old);
-  if (old < count)
-    read_run(rows.fresh, values, offset(rows.fresh, first + old - rows.past_len), old, count - old);
+  if (old > 0) read_run(rows.past, values, rows.at(batch, kv_head, first), 0, old);
+  if (old < count) read_run(rows.fresh, values, rows.at(batch, kv_head, first + old), old, count - old);
   if (count == kTileKeys) return;
   void* target = values && is_pairs(form_) ? staging_ : tile.buffer;
   const int64_t row = !values ? dims_ : is_pairs(form_) ? columns_ : row_of_values(columns_);
@@ -136,9 +131,8 @@ void TileOperands::fetch(int64_t batch, int64_t kv_head, int64_t tile, int64_t p
   const int64_t past = std::min(kv_len_, tile * kTileKeys + kTileKeys * (part + 1) / parts);
   for (const KeyRows* rows : {&source_.key, &source_.value})
     for (int64_t key = first; key < past; ++key) {
-      const auto [view, index] = rows->where(key);
-      const char* row = static_cast<const char*>(view->at(batch, kv_head, index));
-      const int64_t bytes = rows->dim * static_cast<int64_t>(size_of(view->dtype));
+      const char* row = static_cast<const char*>(rows->at(batch, kv_head, key));
+      const int64_t bytes = rows->dim * static_cast<int64_t>(size_of(rows->fresh.dtype));
       for (int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(row + at, 0, 2);
     }
 }

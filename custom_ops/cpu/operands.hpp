@@ -65,7 +65,7 @@ class TileOperands {
   };
 
   void read(const KeyRows& rows, bool values, int64_t batch, int64_t kv_head, int64_t first, int64_t count);
-  void read_run(const RowView& view, bool values, int64_t offset, int64_t first, int64_t count);
+  void read_run(const RowView& view, bool values, const void* from, int64_t first, int64_t count);
   bool usable_in_place(const RowView& view, bool values) const;
   void multiply(const Tile& v, const Probabilities& p, PanelSize size, const float* keep, float* o) const;
   static const std::byte* row(const Tile& tile, int64_t index);

@@ -29,6 +29,10 @@ struct KeyRows {
   std::pair<const RowView*, int64_t> where(int64_t key) const {
     return key < past_len ? std::pair{&past, key} : std::pair{&fresh, key - past_len};
   }
+  const void* at(int64_t batch, int64_t head, int64_t key) const {
+    const auto [view, row] = where(key);
+    return view->at(batch, head, row);
+  }
 };
 
 struct AttentionTensors;

@@ -40,12 +40,12 @@ Tensor = NDArray[np.float64]
 Family = Callable[[np.random.Generator, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
-def _scaled(factor: float) -> Family:
+def scaled(factor: float) -> Family:
     """Logits of standard deviation `factor`."""
     return lambda rng, q, k, v: (q * factor, k, v)
 
 
-def _outlier(rng: np.random.Generator, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def outlier(rng: np.random.Generator, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Four channels of K carry a constant of 12: harmless to the softmax, but it takes the FP8 range."""
     k[..., :4] += 12
     return q, k, v
@@ -56,7 +56,7 @@ def _heavy(rng: np.random.Generator, q: Tensor, k: Tensor, v: Tensor) -> tuple[T
     return rng.standard_t(3, q.shape), rng.standard_t(3, k.shape), v
 
 
-def _towards(k: Tensor, q: Tensor, logit: Tensor) -> None:
+def towards(k: Tensor, q: Tensor, logit: Tensor) -> None:
     """Add `logit` (S) to every query's logit of a key, through a quarter of the channels, where Q is 1."""
     channels = max(1, q.shape[-1] // 4)
     q[..., :channels] = 1
@@ -67,7 +67,7 @@ def _sink(rng: np.random.Generator, q: Tensor, k: Tensor, v: Tensor) -> tuple[Te
     """Key 0 holds about 0.88 of the longest row; values share a mean, so that a lost tail is seen."""
     logit = np.zeros(k.shape[2])
     logit[0] = np.log(k.shape[2]) + 2.4
-    _towards(k, q, logit)
+    towards(k, q, logit)
     v += 1
     return q, k, v
 
@@ -92,19 +92,19 @@ def _local(rng: np.random.Generator, q: Tensor, k: Tensor, v: Tensor) -> tuple[T
 
 def _rising(rng: np.random.Generator, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The best logit grows by about 1 from one 64-key tile to the next."""
-    _towards(k, q, np.arange(k.shape[2]) / 64)
+    towards(k, q, np.arange(k.shape[2]) / 64)
     return q, k, v
 
 
 FAMILIES: dict[str, Family] = {
-    "gauss": _scaled(1),
-    "s3": _scaled(3),
-    "s8": _scaled(8),
-    "outlier": _outlier,
+    "gauss": scaled(1),
+    "s3": scaled(3),
+    "s8": scaled(8),
+    "outlier": outlier,
     "heavy": _heavy,
     "sink": _sink,
     "onehot": _onehot,
     "local": _local,
     "rising": _rising,
-    "flat": _scaled(0.25),
+    "flat": scaled(0.25),
 }

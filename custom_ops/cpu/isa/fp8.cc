@@ -8,7 +8,6 @@ namespace {
 
 constexpr float kTau = 0.25f;  // log2 units a tile may exceed the anchor before the row is re-anchored
 constexpr float kAnchorCode = 126.0f;  // e4m3 code of 448
-constexpr float kUnit = 8.80708f;      // log2 of what a probability of one is worth: 8 + (6 + 0.45665) / 8
 
 // Exponent or code of a score: fma(s, factor, offset), of a Finished one fma(s - shift, factor, offset).
 template <bool Finished>
@@ -50,10 +49,10 @@ inline BlockMap<Finished> look(const LaneScale& scale, BlockKind kind, int64_t a
   const Floats e = none ? Floats{} : anchor + d;
 
   const bool lean = kind == BlockKind::lean;
-  const float unit = lean ? kAnchorCode : kUnit, per_log2 = lean ? 8.0f : 1.0f;
+  const float unit = lean ? kAnchorCode : kFp8Unit, per_log2 = lean ? 8.0f : 1.0f;
   const Floats power = power_of_two(d);
   if (Finished) return {e, all(per_log2), all(unit), power};
-  return {Floats{}, a * per_log2, lean ? kAnchorCode - 8.0f * e : kUnit - e, power};
+  return {Floats{}, a * per_log2, lean ? kAnchorCode - 8.0f * e : kFp8Unit - e, power};
 }
 
 // The code of t: min(max(rint(t), 0), 126), 0 for NaN; as 32-bit lanes of rint's magic number.

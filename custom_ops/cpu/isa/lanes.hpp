@@ -196,8 +196,9 @@ struct Float8 {
   }
 };
 
-// to_fp8 of float_formats.hpp. A power of two whose last bit is worth the code's last bit is added, which
-// rounds to nearest even; the sum's bits count from there. Below 2^-6 that bit is worth 2^-9 for all.
+// float8e4m3fn codes, nearest even; values beyond +-448 saturate, NaN gives 0x7f with its sign. A power of
+// two whose last bit is worth the code's last bit is added, which rounds to nearest even; the sum's bits
+// count from there. Below 2^-6 that bit is worth 2^-9 for all.
 inline Words e4m3_codes(Floats x) {
   constexpr uint32_t kLeastNormal = 121u << 23, kTwentyUp = 20u << 23;
   const Words bits = (Words)x, magnitude = bits & kMagnitude;

@@ -113,15 +113,5 @@ inline Words pair_of(const Floats& first, const Floats& second) {
   return (bits_of(first) >> 16) | (bits_of(second) & 0xffff0000u);
 }
 
-inline bool any(const Ints& mask) {
-#if defined(__AVX512F__)
-  return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
-#else
-  int32_t found = 0;
-  for (int i = 0; i < kLaneBlock; ++i) found |= mask[i];
-  return found != 0;
-#endif
-}
-
 }  // namespace
 }  // namespace zyfa::cpu::isa

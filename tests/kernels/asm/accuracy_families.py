@@ -6,31 +6,17 @@ it had when the scheme was chosen, by models, before there were kernels (`FAMILI
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from kernels.asm.fp8_problems import Problem
 from ml_dtypes import float8_e4m3fn
-from numpy.typing import NDArray
 from reference.fp8_quantise import quantise
+from reference.inputs import Family as Make
+from reference.inputs import Tensor, outlier, scaled, towards
 
 HEAD_DIM = 128
 QUARTER = HEAD_DIM // 4
-
-Tensor = NDArray[np.float64]
-Make = Callable[[np.random.Generator, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
-
-
-def _scaled(factor: float) -> Make:
-    """Logits of deviation `factor`, in nats."""
-    return lambda rng, q, k, v: (q * factor, k, v)
-
-
-def _outlier(rng: np.random.Generator, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Four channels of K carry a constant of 12."""
-    k[..., :4] += 12
-    return q, k, v
 
 
 def _heavy(rng: np.random.Generator, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -38,17 +24,11 @@ def _heavy(rng: np.random.Generator, q: Tensor, k: Tensor, v: Tensor) -> tuple[T
     return rng.standard_t(3.5, q.shape), rng.standard_t(3.5, k.shape), v
 
 
-def _towards(q: Tensor, k: Tensor, logit: Tensor) -> None:
-    """Adds `logit` (S) to every query's logit of a key, through a quarter of the channels, where Q is 1."""
-    q[..., :QUARTER] = 1
-    k[..., :QUARTER] += logit[:, None] * np.sqrt(HEAD_DIM) / QUARTER
-
-
 def _sink(rng: np.random.Generator, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Key 0 holds about 0.6 of the longest rows, its value is small: the output is what the other keys say."""
     logit = np.zeros(k.shape[2])
     logit[0] = np.log(k.shape[2]) + 1
-    _towards(q, k, logit)
+    towards(k, q, logit)
     v[:, :, 0] *= 0.05
     return q, k, v
 
@@ -68,7 +48,7 @@ def _local(rng: np.random.Generator, q: Tensor, k: Tensor, v: Tensor) -> tuple[T
 
 def _rising(rng: np.random.Generator, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Logits grow by 1 nat along 128 keys."""
-    _towards(q, k, np.arange(k.shape[2]) / 128)
+    towards(k, q, np.arange(k.shape[2]) / 128)
     return q, k, v
 
 
@@ -89,16 +69,16 @@ class Family:
 
 
 FAMILIES = {
-    "gauss": Family(_scaled(1), 1.8e-2, hilo=0.76, none=1.23),
-    "s3": Family(_scaled(3), 1.1e-2, hilo=0.84, none=1.03),
-    "s8": Family(_scaled(8), 5.8e-3, hilo=1.02, none=1.14),
-    "outlier": Family(_outlier, 1.9e-2, hilo=0.92, none=1.32),
+    "gauss": Family(scaled(1), 1.8e-2, hilo=0.76, none=1.23),
+    "s3": Family(scaled(3), 1.1e-2, hilo=0.84, none=1.03),
+    "s8": Family(scaled(8), 5.8e-3, hilo=1.02, none=1.14),
+    "outlier": Family(outlier, 1.9e-2, hilo=0.92, none=1.32),
     "heavy": Family(_heavy, 7.6e-3, hilo=1.05, none=1.17),
     "sink": Family(_sink, 1.7e-1, hilo=0.080, none=0.095),
     "onehot": Family(_onehot, 7.4e-4, hilo=0.28, none=0.48),
     "local": Family(_local, 7.4e-3, hilo=0.070, none=1.25),
     "rising": Family(_rising, 2.2e-2, hilo=0.57, none=1.29),
-    "flat": Family(_scaled(0.2), 2.4e-2, hilo=1.12, none=1.06, length=32768, rows=256),
+    "flat": Family(scaled(0.2), 2.4e-2, hilo=1.12, none=1.06, length=32768, rows=256),
 }
 
 
