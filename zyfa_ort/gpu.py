@@ -64,7 +64,7 @@ def add_provider(
 ) -> None:
     """Puts the provider on one device in front of the CPU's."""
     metadata = device.ep_metadata
-    merged = {"byte_rounding": _byte_rounding(metadata["emulated"] == "1"), **provider_options}
+    merged = {"byte_rounding": known_byte_rounding(metadata["emulated"] == "1"), **provider_options}
     options.add_provider_for_devices([device], merged)
 
 
@@ -77,7 +77,7 @@ def chosen(provider_options: Mapping[str, str]) -> Any:
     return there[wanted]
 
 
-def _byte_rounding(emulated: bool) -> str:
+def known_byte_rounding(emulated: bool) -> str:
     """As the device was found to round by ``zyfa-ort doctor --probe``; "unknown" when it was never asked."""
     from zyfa_ort import probe
 

@@ -1,0 +1,160 @@
+"""A settled model in steps: segments for MIGraphX, and our nodes between them.
+
+Segment 0, nodes 0, segment 1, nodes 1, ...: each node stands in the first place that its inputs allow. Values pass between
+steps by name; constants are part of every segment that reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import onnx
+import onnx_ir as ir
+
+from zyfa_ort.errors import MigraphxError
+from zyfa_ort.graph_passes.model_file import PROTOBUF_LIMIT
+from zyfa_ort.graph_passes.values import label
+from zyfa_ort.migraphx.own_nodes import is_ours
+from zyfa_ort.migraphx.settled import Settled, reads
+
+# No tensor of these can enter or leave what MIGraphX imports (get_type in its onnx_parser.cpp).
+REFUSED_TYPES: Final = frozenset({ir.DataType.FLOAT8E4M3FN, ir.DataType.FLOAT8E5M2, ir.DataType.FLOAT8E5M2FNUZ})
+
+
+@dataclass(frozen=True)
+class SegmentPlan:
+    """Nodes in order; `inputs` are made elsewhere, `outputs` are wanted elsewhere."""
+
+    number: int
+    nodes: tuple[ir.Node, ...]
+    inputs: tuple[ir.Value, ...]
+    outputs: tuple[ir.Value, ...]
+
+
+Step = SegmentPlan | ir.Node
+
+
+def steps(settled: Settled) -> list[Step]:
+    """Raises MigraphxError: a segment would have to hold a float8 tensor."""
+    nodes = _needed(settled)
+    places = _places(settled, nodes)
+    results = set(settled.model.graph.outputs)
+    wanted_in: dict[ir.Value, set[int]] = {}
+    for node in nodes:
+        for value in reads(node):
+            wanted_in.setdefault(value, set()).add(-1 if is_ours(node) else places[node])
+    made: list[Step] = []
+    for place in range(max(places.values(), default=-1) + 1):
+        here = [node for node in nodes if places[node] == place]
+        inside = tuple(node for node in here if not is_ours(node))
+        if inside:
+            outputs = (value for node in inside for value in node.outputs)
+            made.append(
+                _segment(
+                    settled,
+                    place,
+                    inside,
+                    [value for value in outputs if value in results or wanted_in.get(value, set()) - {place}],
+                )
+            )
+        made += [node for node in here if is_ours(node)]
+    return made
+
+
+def _needed(settled: Settled) -> list[ir.Node]:
+    """Nodes that outputs of the model hang on, in order, where they are no constants."""
+    needed: set[ir.Node] = set()
+    open_values = list(settled.model.graph.outputs)
+    while open_values:
+        value = open_values.pop()
+        node = value.producer()
+        if node is not None and node not in needed and value not in settled.constants:
+            needed.add(node)
+            open_values += reads(node)
+    return [node for node in settled.model.graph if node in needed]
+
+
+def _places(settled: Settled, nodes: Iterable[ir.Node]) -> dict[ir.Node, int]:
+    places: dict[ir.Node, int] = {}
+    for node in nodes:
+        place = 0
+        for value in reads(node):
+            producer = value.producer()
+            if producer is None or value in settled.constants:
+                continue
+            after = is_ours(producer) and not is_ours(node)
+            place = max(place, places[producer] + after)
+        places[node] = place
+    return places
+
+
+def _segment(
+    settled: Settled, number: int, nodes: tuple[ir.Node, ...], outputs: Iterable[ir.Value]
+) -> SegmentPlan:
+    _refuse_float8(settled, nodes)
+    own = {value for node in nodes for value in node.outputs} | settled.constants.keys()
+    inputs = dict.fromkeys(value for node in nodes for value in reads(node) if value not in own)
+    kept = tuple(value for value in outputs if value not in settled.constants)
+    return SegmentPlan(number, nodes, tuple(inputs), kept)
+
+
+def beginning(settled: Settled, plan: SegmentPlan, count: int) -> SegmentPlan:
+    """The first `count` nodes of a segment as a segment by themselves, with all that they make as outputs."""
+    nodes = plan.nodes[:count]
+    return _segment(settled, plan.number, nodes, (value for node in nodes for value in node.outputs if value.name))
+
+
+def _refuse_float8(settled: Settled, nodes: Iterable[ir.Node]) -> None:
+    for node in nodes:
+        for value in (*reads(node), *node.outputs):
+            dtype = settled.fact(value).dtype or value.dtype
+            if dtype in REFUSED_TYPES:
+                raise MigraphxError(
+                    f"{node.op_type} '{label(node)}': tensor {value.name} is {dtype.name.lower()}, which MIGraphX does not"
+                    " import; expected such tensors only between nodes of ai.zyfa, as fuse(quantize_nodes='explicit')"
+                    " makes them"
+                )
+
+
+def onnx_model(settled: Settled, plan: SegmentPlan) -> bytes:
+    """The segment as a model by itself.
+
+    Raises MigraphxError: the shape of an input is not known, or it exceeds the 2 GB of a protobuf.
+    """
+    graph = onnx.GraphProto(name=f"segment_{plan.number}")
+    graph.node.extend(ir.serde.serialize_node(node) for node in plan.nodes)
+    size = 0
+    for value in dict.fromkeys(value for node in plan.nodes for value in reads(node)):
+        if value in settled.constants:
+            held = settled.constants[value]
+            size += held.nbytes
+            if size > PROTOBUF_LIMIT:
+                raise MigraphxError(
+                    f"segment {plan.number}: expected at most {PROTOBUF_LIMIT} bytes of constants between two nodes of"
+                    f" ai.zyfa, got more with {value.name}"
+                )
+            graph.initializer.append(tensor_proto(held, value.name or ""))
+    for value in plan.inputs:
+        fact = settled.fact(value)
+        if fact.shape is None or fact.dtype is None:
+            raise MigraphxError(f"segment {plan.number}: the shape of {value.name} is not known")
+        graph.input.append(onnx.helper.make_tensor_value_info(value.name, int(fact.dtype), fact.shape))
+    graph.output.extend(onnx.ValueInfoProto(name=value.name) for value in plan.outputs)
+    made = onnx.ModelProto(graph=graph, ir_version=settled.model.ir_version)
+    for domain, version in settled.model.opset_imports.items():
+        made.opset_import.append(onnx.helper.make_opsetid(domain, version))
+    content: bytes = made.SerializeToString()
+    return content
+
+
+def tensor_proto(held: ir.TensorProtocol, name: str) -> onnx.TensorProto:
+    """With its bytes inside, wherever they are now."""
+    made = onnx.TensorProto(name=name, data_type=int(held.dtype))
+    made.dims.extend(int(length) for length in held.shape.numpy())
+    if held.dtype == ir.DataType.STRING:
+        made.string_data.extend(held.string_data())  # type: ignore[attr-defined]
+    else:
+        made.raw_data = held.tobytes()
+    return made
