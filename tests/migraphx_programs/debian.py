@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "migraphx"
 SUITE = "sid"
 CORE = (
