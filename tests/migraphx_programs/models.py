@@ -54,7 +54,8 @@ class Graph:
         return outputs[0]
 
     def save(self, path: Path, outputs: Mapping[str, int], opsets: Sequence[Any] = OPSETS) -> Path:
-        results = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items()]
+        given = {value.name: value for value in self.inputs}
+        results = [given.get(name) or helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items()]
         graph = helper.make_graph(self.nodes, "test", self.inputs, results, self.initializers)
         onnx.save(helper.make_model(graph, opset_imports=list(opsets), ir_version=10), path)
         return path

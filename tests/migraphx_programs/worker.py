@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from zyfa_ort.graph_passes.errors import GraphPassError
 
 import zyfa_ort
 
@@ -41,6 +42,10 @@ class Worker:
     def launch(self, number: int, inputs: dict[str, Any], runs: int) -> list[dict[str, Any]]:
         """Launches on a stream of HIP's own, each run behind the other, with one wait at the end."""
         return launched(self.programs[number], inputs, runs)
+
+    def launch_with(self, number: int, inputs: dict[str, Any], stream: int) -> None:
+        """Host arrays, or none, in place of device memory."""
+        self.programs[number].launch(inputs, stream)
 
     def facts(self, number: int) -> dict[str, Any]:
         program = self.programs[number]
@@ -103,7 +108,7 @@ def main() -> None:
             return
         try:
             answer = ("result", getattr(worker, method)(*arguments))
-        except zyfa_ort.errors.ZyfaError as error:
+        except (zyfa_ort.errors.ZyfaError, GraphPassError) as error:
             answer = ("refused", f"{type(error).__name__}: {error}")
         except Exception as error:
             answer = ("failed", repr(error))

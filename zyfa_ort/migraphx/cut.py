@@ -21,6 +21,8 @@ from zyfa_ort.migraphx.settled import Settled, reads
 
 # No tensor of these can enter or leave what MIGraphX imports (get_type in its onnx_parser.cpp).
 REFUSED_TYPES: Final = frozenset({ir.DataType.FLOAT8E4M3FN, ir.DataType.FLOAT8E5M2, ir.DataType.FLOAT8E5M2FNUZ})
+# Operators under the name that MIGraphX knows the same computation by; it looks at no domain.
+RENAMED: Final = {"RMSNormalization": "SimplifiedLayerNormalization"}
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,9 @@ def onnx_model(settled: Settled, plan: SegmentPlan) -> bytes:
     Raises MigraphxError: the shape of an input is not known, or it exceeds the 2 GB of a protobuf.
     """
     graph = onnx.GraphProto(name=f"segment_{plan.number}")
-    graph.node.extend(ir.serde.serialize_node(node) for node in plan.nodes)
+    for node in plan.nodes:
+        graph.node.append(ir.serde.serialize_node(node))
+        graph.node[-1].op_type = RENAMED.get(node.op_type, node.op_type)
     size = 0
     for value in dict.fromkeys(value for node in plan.nodes for value in reads(node)):
         if value in settled.constants:
