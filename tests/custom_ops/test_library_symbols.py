@@ -14,7 +14,9 @@ import zyfa_ort
 
 ROOT = Path(__file__).parents[2]
 ENTRY_POINTS = {"RegisterCustomOps", "CreateEpFactories", "ReleaseEpFactory"}
-DIRECT = set(re.findall(r"\b(zyfa_\w+)\(", (ROOT / "custom_ops/direct/direct_abi.h").read_text(encoding="utf-8")))
+DIRECT = set(
+    re.findall(r"\b(zyfa_\w+)\(", (ROOT / "custom_ops/direct/direct_abi.h").read_text(encoding="utf-8"))
+)
 ALLOWED_LIBRARIES = ("libm.so", "libc.so", "libpthread.so", "libdl.so", "librt.so", "ld-linux")
 
 

@@ -1,5 +1,5 @@
-// The rocBLAS functions that MIGraphX calls, computed on the host in FP32 from copies of the device's memory: for
-// machines without a GPU. Column-major, as BLAS is; types are float, half and bfloat16.
+// The rocBLAS functions that MIGraphX calls, computed on the host in FP32 from copies of the device's memory:
+// for machines without a GPU. Column-major, as BLAS is; types are float, half and bfloat16.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -61,12 +61,14 @@ void store(int type, float x, uint8_t* at) {
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
   const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
-  const auto half = static_cast<uint16_t>(nan ? (bits >> 16) | 0x40u : (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+  const auto half =
+      static_cast<uint16_t>(nan ? (bits >> 16) | 0x40u : (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
   std::memcpy(at, &half, sizeof half);
 }
 
 // The bytes of `batch` matrices with so many columns.
-std::vector<uint8_t> fetched(const Matrix& m, int64_t columns, int64_t rows, int64_t batch, void* stream, bool& good) {
+std::vector<uint8_t> fetched(const Matrix& m, int64_t columns, int64_t rows, int64_t batch, void* stream,
+                             bool& good) {
   const int64_t elements = (batch - 1) * m.stride + (columns - 1) * m.leading + rows;
   std::vector<uint8_t> bytes(static_cast<size_t>(elements) * size_of(m.type));
   good &= hipMemcpyAsync(bytes.data(), m.data, bytes.size(), kToHost, stream) == 0;
@@ -80,8 +82,9 @@ int refused(const char* function) {
   return kNotImplemented;
 }
 
-int multiply(const Handle& handle, bool a_transposed, bool b_transposed, int64_t m, int64_t n, int64_t k, float alpha,
-             const Matrix& a, const Matrix& b, float beta, const Matrix& c, const Matrix& d, int64_t batch) {
+int multiply(const Handle& handle, bool a_transposed, bool b_transposed, int64_t m, int64_t n, int64_t k,
+             float alpha, const Matrix& a, const Matrix& b, float beta, const Matrix& c, const Matrix& d,
+             int64_t batch) {
   bool good = true;
   const auto a_bytes = fetched(a, a_transposed ? m : k, a_transposed ? k : m, batch, handle.stream, good);
   const auto b_bytes = fetched(b, b_transposed ? k : n, b_transposed ? n : k, batch, handle.stream, good);
@@ -89,7 +92,8 @@ int multiply(const Handle& handle, bool a_transposed, bool b_transposed, int64_t
   auto d_bytes = fetched(d, n, m, batch, handle.stream, good);
   good = good && hipStreamSynchronize(handle.stream) == 0;
   if (!good) return kFailed;
-  const size_t a_size = size_of(a.type), b_size = size_of(b.type), c_size = size_of(c.type), d_size = size_of(d.type);
+  const size_t a_size = size_of(a.type), b_size = size_of(b.type), c_size = size_of(c.type),
+               d_size = size_of(d.type);
   for (int64_t z = 0; z < batch; ++z)
     for (int64_t j = 0; j < n; ++j)
       for (int64_t i = 0; i < m; ++i) {
@@ -131,21 +135,23 @@ int rocblas_gemm_strided_batched_ex(void* handle, int a_operation, int b_operati
                                     const void* alpha, const void* a, int a_type, int lda, int64_t stride_a,
                                     const void* b, int b_type, int ldb, int64_t stride_b, const void* beta,
                                     const void* c, int c_type, int ldc, int64_t stride_c, void* d, int d_type,
-                                    int ldd, int64_t stride_d, int batch, int compute_type, int, int32_t, uint32_t) {
+                                    int ldd, int64_t stride_d, int batch, int compute_type, int, int32_t,
+                                    uint32_t) {
   const bool types = known(a_type) && known(b_type) && known(c_type) && known(d_type);
-  if (!types || (compute_type != kFloat && compute_type != kHalf)) return refused("rocblas_gemm_strided_batched_ex");
+  if (!types || (compute_type != kFloat && compute_type != kHalf))
+    return refused("rocblas_gemm_strided_batched_ex");
   const auto factor = [&](const void* at) { return value(compute_type, static_cast<const uint8_t*>(at)); };
-  return multiply(*static_cast<Handle*>(handle), a_operation != kNotTransposed, b_operation != kNotTransposed, m, n,
-                  k, factor(alpha), {a, a_type, lda, stride_a}, {b, b_type, ldb, stride_b}, factor(beta),
-                  {c, c_type, ldc, stride_c}, {d, d_type, ldd, stride_d}, batch);
+  return multiply(*static_cast<Handle*>(handle), a_operation != kNotTransposed, b_operation != kNotTransposed,
+                  m, n, k, factor(alpha), {a, a_type, lda, stride_a}, {b, b_type, ldb, stride_b},
+                  factor(beta), {c, c_type, ldc, stride_c}, {d, d_type, ldd, stride_d}, batch);
 }
 
 int rocblas_gemm_ex(void* handle, int a_operation, int b_operation, int m, int n, int k, const void* alpha,
                     const void* a, int a_type, int lda, const void* b, int b_type, int ldb, const void* beta,
-                    const void* c, int c_type, int ldc, void* d, int d_type, int ldd, int compute_type, int algorithm,
-                    int32_t solution, uint32_t flags) {
-  return rocblas_gemm_strided_batched_ex(handle, a_operation, b_operation, m, n, k, alpha, a, a_type, lda, 0, b,
-                                         b_type, ldb, 0, beta, c, c_type, ldc, 0, d, d_type, ldd, 0, 1, compute_type,
-                                         algorithm, solution, flags);
+                    const void* c, int c_type, int ldc, void* d, int d_type, int ldd, int compute_type,
+                    int algorithm, int32_t solution, uint32_t flags) {
+  return rocblas_gemm_strided_batched_ex(handle, a_operation, b_operation, m, n, k, alpha, a, a_type, lda, 0,
+                                         b, b_type, ldb, 0, beta, c, c_type, ldc, 0, d, d_type, ldd, 0, 1,
+                                         compute_type, algorithm, solution, flags);
 }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+
 from migraphx_programs import debian
 from migraphx_programs.remote import Remote
 

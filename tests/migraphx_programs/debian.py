@@ -75,7 +75,9 @@ def tree() -> Tree:
 
 def _fetching() -> ModuleType:
     """The build's script that reads the machine's apt sources."""
-    spec = importlib.util.spec_from_file_location("fetch_ort_headers", ROOT / "custom_ops/fetch_ort_headers.py")
+    spec = importlib.util.spec_from_file_location(
+        "fetch_ort_headers", ROOT / "custom_ops/fetch_ort_headers.py"
+    )
     assert spec is not None and spec.loader is not None
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)

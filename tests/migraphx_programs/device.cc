@@ -1,6 +1,6 @@
-// Of the kernels that MIGraphX's gpu target has compiled beforehand: the copy with which every segment writes its outputs,
-// and the fill. MIGRAPHX_VERSION is the inline namespace of the library that this stands beside; classes are known by the
-// functions that it exports.
+// Of the kernels that MIGraphX's gpu target has compiled beforehand: the copy with which every segment writes
+// its outputs, and the fill. MIGRAPHX_VERSION is the inline namespace of the library that this stands beside;
+// classes are known by the functions that it exports.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -55,7 +55,10 @@ class Graph:
 
     def save(self, path: Path, outputs: Mapping[str, int], opsets: Sequence[Any] = OPSETS) -> Path:
         given = {value.name: value for value in self.inputs}
-        results = [given.get(name) or helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items()]
+        results = [
+            given.get(name) or helper.make_tensor_value_info(name, kind, None)
+            for name, kind in outputs.items()
+        ]
         graph = helper.make_graph(self.nodes, "test", self.inputs, results, self.initializers)
         onnx.save(helper.make_model(graph, opset_imports=list(opsets), ir_version=10), path)
         return path
@@ -87,7 +90,9 @@ def write_decoder(
     eps = g.constant("eps", np.array(1e-5, dtype))
     x = g.node("Gather", [g.weight("table", vocabulary, hidden, dtype), ids], "x")
     shape = g.node("Shape", [ids], "shape")
-    batch = g.node("Slice", [shape, g.constant("zero", integers(0)), g.constant("two", integers(2))], "batch_tokens")
+    batch = g.node(
+        "Slice", [shape, g.constant("zero", integers(0)), g.constant("two", integers(2))], "batch_tokens"
+    )
     outputs = {"logits": kind}
     for layer in range(layers):
         at = f"l{layer}_"
@@ -104,7 +109,10 @@ def write_decoder(
             past = [""] * 2
             made = [at + "attended"]
             if cache:
-                past = [g.input(f"past_{one}_{layer}", kind, ["batch", kv_heads, "past", head_dim]) for one in "kv"]
+                past = [
+                    g.input(f"past_{one}_{layer}", kind, ["batch", kv_heads, "past", head_dim])
+                    for one in "kv"
+                ]
                 made += [f"present_{one}_{layer}" for one in "kv"]
                 outputs |= dict.fromkeys(made[1:], kind)
             attended = g.node(
@@ -122,12 +130,23 @@ def write_decoder(
 
 
 def _quantised(
-    g: Graph, at: str, qkv: tuple[str, str, str], mask: str, batch: str, sizes: tuple[int, int, int], kind: int
+    g: Graph,
+    at: str,
+    qkv: tuple[str, str, str],
+    mask: str,
+    batch: str,
+    sizes: tuple[int, int, int],
+    kind: int,
 ) -> str:
     heads, kv_heads, head_dim = sizes
     codes, scales = [], []
     for name, value, count in zip("qkv", qkv, (heads, kv_heads, kv_heads), strict=True):
-        target = g.node("Concat", [batch, g.constant(f"{at}{name}_split", integers(count, head_dim))], f"{at}{name}_to", axis=0)
+        target = g.node(
+            "Concat",
+            [batch, g.constant(f"{at}{name}_split", integers(count, head_dim))],
+            f"{at}{name}_to",
+            axis=0,
+        )
         split = g.node("Reshape", [value, target], f"{at}{name}_heads")
         if name != "v":
             split = g.node("ZyfaHadamard", [split], f"{at}{name}_rotated")
@@ -136,12 +155,20 @@ def _quantised(
     attended = g.node(
         "ZyfaPrefillAttention", [*codes, "", "", mask, "", *scales], at + "attended_heads", out_dtype=kind
     )
-    flat = g.node("Concat", [batch, g.constant(at + "flat", integers(heads * head_dim))], at + "flat_to", axis=0)
+    flat = g.node(
+        "Concat", [batch, g.constant(at + "flat", integers(heads * head_dim))], at + "flat_to", axis=0
+    )
     return g.node("Reshape", [attended, flat], at + "attended")
 
 
 def decoder_inputs(
-    batch: int, tokens: int, past: int, kind: int = TensorProto.FLOAT, layers: int = 2, kv_heads: int = 2, head_dim: int = 32
+    batch: int,
+    tokens: int,
+    past: int,
+    kind: int = TensorProto.FLOAT,
+    layers: int = 2,
+    kv_heads: int = 2,
+    head_dim: int = 32,
 ) -> dict[str, Array]:
     """The second row of a batch is padded on the left."""
     rng = np.random.default_rng(1)

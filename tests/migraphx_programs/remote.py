@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from migraphx_programs import debian, rig
 from numpy.typing import NDArray
+
+from migraphx_programs import debian, rig
 
 WORKER = Path(__file__).with_name("worker.py")
 
@@ -32,7 +33,7 @@ class Remote:
         tree = debian.tree()
         folders, variables = ([rig.folder(tree)], rig.ENVIRONMENT) if target == "gpu" else ([], {})
         self.target = target
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - for as long as the worker lives
         self._process = subprocess.Popen(
             [*tree.command(sys.executable, *folders), "-X", "faulthandler", "-P", WORKER],
             stdin=subprocess.PIPE,
@@ -91,5 +92,5 @@ class Program:
 
     @property
     def kinds(self) -> list[str]:
-        """"SegmentStep" and "NodeStep" in the order in which they run."""
+        """ "SegmentStep" and "NodeStep" in the order in which they run."""
         return [step[0] for step in self.facts["steps"]]

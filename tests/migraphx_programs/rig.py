@@ -15,8 +15,9 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from migraphx_programs import debian
 from zyfa_ort.kernels.emulator import hip_library_path
+
+from migraphx_programs import debian
 
 HERE = Path(__file__).parent
 HIP = "libamdhip64.so.6"
@@ -64,7 +65,9 @@ def _build(compiler: str, gpu: Path, target: Path) -> None:
 
 
 def _undefined(library: Path) -> list[str]:
-    done = subprocess.run(["nm", "-D", "--undefined-only", library], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["nm", "-D", "--undefined-only", library], check=True, capture_output=True, text=True
+    )
     return sorted({line.split()[-1].split("@")[0] for line in done.stdout.splitlines()})
 
 

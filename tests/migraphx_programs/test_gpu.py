@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from migraphx_programs.models import Graph, by_onnxruntime, decoder_inputs, write_decoder
-from migraphx_programs.remote import Refused
 from onnx import TensorProto
 
+from migraphx_programs.models import Graph, by_onnxruntime, decoder_inputs, write_decoder
+from migraphx_programs.remote import Refused
 from zyfa_ort.numerics import TOLERANCES
 
 pytestmark = pytest.mark.migraphx
@@ -25,7 +25,9 @@ ASKED = ("", "hipPointerGetAttributes: the pointer is none of an allocation")
 def expect_close(got: dict[str, Any], wanted: dict[str, Any], entry: str) -> None:
     assert list(got) == list(wanted)
     for name in wanted:
-        assert not TOLERANCES[entry].violations(got[name].astype(np.float32), wanted[name].astype(np.float32)), name
+        assert not TOLERANCES[entry].violations(
+            got[name].astype(np.float32), wanted[name].astype(np.float32)
+        ), name
 
 
 def expect_quiet(gpu) -> None:
@@ -97,7 +99,9 @@ def test_decoders(gpu, tmp_path, precision, tokens, past):
     path = write_decoder(tmp_path / "m.onnx", precision=precision, head_dim=128)
     inputs = decoder_inputs(2, tokens, past, head_dim=128)
     if not past:
-        inputs |= {f"past_{one}_{layer}": np.zeros((2, 2, 0, 128), np.float32) for one in "kv" for layer in range(2)}
+        inputs |= {
+            f"past_{one}_{layer}": np.zeros((2, 2, 0, 128), np.float32) for one in "kv" for layer in range(2)
+        }
     program = gpu.compile(path, dims={"batch": 2, "tokens": tokens, "past": past})
     entry = "bf16_layers" if precision == "bf16" else "fp8_model"
     expect_close(program.run(inputs), by_onnxruntime(path, inputs), entry)
@@ -118,7 +122,9 @@ def test_precision_fp32_has_no_kernel_unless_another_is_asked_for(gpu, tmp_path)
     x = g.input("x", TensorProto.FLOAT, [1, 20, 2, 128])
     g.node("ZyfaPrefillAttention", [x, x, x], "y")
     path = g.save(tmp_path / "m.onnx", {"y": TensorProto.FLOAT})
-    with pytest.raises(Refused, match=r"^MigraphxError: ZyfaPrefillAttention 'ZyfaPrefillAttention_y': precision: expected"):
+    with pytest.raises(
+        Refused, match=r"^MigraphxError: ZyfaPrefillAttention 'ZyfaPrefillAttention_y': precision: expected"
+    ):
         gpu.compile(path)
     inputs = {"x": np.random.default_rng(0).standard_normal((1, 20, 2, 128)).astype(np.float32)}
     got = gpu.compile(path, precision="bf16").run(inputs)["y"]

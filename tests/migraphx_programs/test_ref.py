@@ -9,13 +9,13 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
-from migraphx_programs.models import Graph, by_onnxruntime, decoder_inputs, write_decoder
-from migraphx_programs.remote import Refused
 from models import corpus
 from onnx import TensorProto
 from zyfa_ort.graph_passes.upcast import upcast_bfloat16
 
 import zyfa_ort
+from migraphx_programs.models import Graph, by_onnxruntime, decoder_inputs, write_decoder
+from migraphx_programs.remote import Refused
 from zyfa_ort.numerics import TOLERANCES
 
 pytestmark = pytest.mark.migraphx
@@ -37,7 +37,9 @@ def test_decoder_with_a_cache(ref, tmp_path, precision, tokens, past):
     path = write_decoder(tmp_path / "m.onnx", precision=precision)
     inputs = decoder_inputs(2, tokens, past)
     if not past:
-        inputs |= {f"past_{one}_{layer}": np.zeros((2, 2, 0, 32), np.float32) for one in "kv" for layer in range(2)}
+        inputs |= {
+            f"past_{one}_{layer}": np.zeros((2, 2, 0, 32), np.float32) for one in "kv" for layer in range(2)
+        }
     program = ref.compile(path, dims={"batch": 2, "tokens": tokens, "past": past})
     assert program.kinds == ["SegmentStep", "NodeStep"] * 2 + ["SegmentStep"]
     expect_close(program.run(inputs), by_onnxruntime(path, inputs), FLOAT_MODELS[precision])
@@ -50,16 +52,29 @@ def test_present_of_one_program_is_past_of_the_next(ref, tmp_path):
     empty = {f"past_{one}_{layer}": np.zeros((1, 2, 0, 32), np.float32) for one in "kv" for layer in range(2)}
     prefill = ref.compile(path, dims={"batch": 1, "tokens": 19, "past": 0})
     decode = ref.compile(path, dims={"batch": 1, "tokens": 1, "past": 19})
-    first = prefill.run({"input_ids": whole["input_ids"][:, :19], "attention_mask": np.ones((1, 19), np.int64), **empty})
+    first = prefill.run(
+        {"input_ids": whole["input_ids"][:, :19], "attention_mask": np.ones((1, 19), np.int64), **empty}
+    )
     cache = {name.replace("present", "past"): value for name, value in first.items() if "present" in name}
-    second = decode.run({"input_ids": whole["input_ids"][:, 19:], "attention_mask": np.ones((1, 20), np.int64), **cache})
-    expect_close(second, {n: v[:, -1:] if n == "logits" else v for n, v in by_onnxruntime(path, whole | empty).items()}, "fp32_layers")
+    second = decode.run(
+        {"input_ids": whole["input_ids"][:, 19:], "attention_mask": np.ones((1, 20), np.int64), **cache}
+    )
+    expect_close(
+        second,
+        {n: v[:, -1:] if n == "logits" else v for n, v in by_onnxruntime(path, whole | empty).items()},
+        "fp32_layers",
+    )
 
 
 @pytest.mark.parametrize("kind", [TensorProto.FLOAT16, TensorProto.BFLOAT16])
 def test_decoder_in_a_narrow_type(ref, tmp_path, kind):
     """ONNX Runtime's CPU has no kernels for bfloat16: the same model in float stands beside it."""
-    path = write_decoder(tmp_path / "m.onnx", kind=kind, precision="bf16" if kind == TensorProto.BFLOAT16 else "fp32", cache=False)
+    path = write_decoder(
+        tmp_path / "m.onnx",
+        kind=kind,
+        precision="bf16" if kind == TensorProto.BFLOAT16 else "fp32",
+        cache=False,
+    )
     inputs = decoder_inputs(2, 24, 0)
     got = ref.compile(path, dims={"batch": 2, "tokens": 24}).run(inputs)
     if kind == TensorProto.BFLOAT16:
@@ -70,7 +85,9 @@ def test_decoder_in_a_narrow_type(ref, tmp_path, kind):
         assert got["logits"].dtype == ml_dtypes.bfloat16
     wanted = by_onnxruntime(path, inputs)
     entry = "bfloat16_model" if kind == TensorProto.BFLOAT16 else "float16_model"
-    assert not TOLERANCES[entry].violations(got["logits"].astype(np.float32), wanted["logits"].astype(np.float32))
+    assert not TOLERANCES[entry].violations(
+        got["logits"].astype(np.float32), wanted["logits"].astype(np.float32)
+    )
 
 
 def test_codes_pass_between_our_nodes_alone(ref, tmp_path):
@@ -108,14 +125,26 @@ def test_codes_as_inputs_and_outputs_of_the_program(ref, tmp_path):
 def test_every_optional_input_and_output(ref, tmp_path):
     """Bias (a constant), sinks, mask of int32, lse; rows that see nothing, and a NaN that stays where it is."""
     g = Graph()
-    q, k, v = (g.input(name, TensorProto.FLOAT, [2, 9, heads, 32]) for name, heads in zip("qkv", (4, 2, 2), strict=True))
+    q, k, v = (
+        g.input(name, TensorProto.FLOAT, [2, 9, heads, 32])
+        for name, heads in zip("qkv", (4, 2, 2), strict=True)
+    )
     mask = g.input("mask", TensorProto.INT32, [2, 9])
     rng = np.random.default_rng(3)
     bias = g.constant("bias", rng.standard_normal((4, 1, 9)).astype(np.float32))
     sinks = g.constant("sinks", rng.standard_normal(4).astype(np.float32))
-    g.node("ZyfaPrefillAttention", [q, k, v, "", "", mask, bias, "", "", "", sinks], ["y", "", "", "lse"], softcap=5.0, window_left=4)
+    g.node(
+        "ZyfaPrefillAttention",
+        [q, k, v, "", "", mask, bias, "", "", "", sinks],
+        ["y", "", "", "lse"],
+        softcap=5.0,
+        window_left=4,
+    )
     path = g.save(tmp_path / "m.onnx", {"y": TensorProto.FLOAT, "lse": TensorProto.FLOAT})
-    inputs = {n: rng.standard_normal((2, 9, h, 32)).astype(np.float32) for n, h in zip("qkv", (4, 2, 2), strict=True)}
+    inputs = {
+        n: rng.standard_normal((2, 9, h, 32)).astype(np.float32)
+        for n, h in zip("qkv", (4, 2, 2), strict=True)
+    }
     inputs["v"][0, 8, 0, 3] = np.nan
     inputs["mask"] = np.ones((2, 9), np.int32)
     inputs["mask"][1, :3] = 0

@@ -10,9 +10,10 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
+
 from migraphx_programs.models import Graph, decoder_inputs, write_decoder
 from migraphx_programs.remote import Refused
-from onnx import TensorProto, helper
 
 pytestmark = pytest.mark.migraphx
 
@@ -31,7 +32,9 @@ def test_an_operator_that_migraphx_does_not_know(ref, tmp_path):
     g.node("Unheard", [x], "y", domain="com.example")
     path = g.save(tmp_path / "m.onnx", {"y": FLOAT})
     expect_refusal(
-        ref, path, "MigraphxError: Unheard 'Unheard_y': MIGraphX cannot import this node: Unknown operator: Unheard"
+        ref,
+        path,
+        "MigraphxError: Unheard 'Unheard_y': MIGraphX cannot import this node: Unknown operator: Unheard",
     )
 
 
@@ -42,7 +45,11 @@ def test_the_node_is_named_wherever_it_is(ref, tmp_path):
     y = g.node("Relu", [g.node("ZyfaPrefillAttention", [x, x, x], "a")], "r")
     for at in range(5):
         y = g.node("Abs", [y], f"abs{at}")
-    y = g.node("TopK", [y, g.node("Cast", [g.node("ReduceMax", [y], "k", keepdims=0)], "n", to=TensorProto.INT64)], ["v", "i"])
+    y = g.node(
+        "TopK",
+        [y, g.node("Cast", [g.node("ReduceMax", [y], "k", keepdims=0)], "n", to=TensorProto.INT64)],
+        ["v", "i"],
+    )
     g.node("Neg", [y], "y")
     path = g.save(tmp_path / "m.onnx", {"y": FLOAT})
     with pytest.raises(Refused, match=r"^MigraphxError: TopK 'TopK_v': MIGraphX cannot import this node: \S"):
@@ -109,7 +116,9 @@ def test_our_node_in_a_body(ref, tmp_path):
 
 def test_dimensions_without_numbers(ref, tmp_path):
     path = write_decoder(tmp_path / "m.onnx", layers=1)
-    shape = "input attention_mask: dimension 1 of (batch, past + tokens) has no number; give dims={'past': ...}"
+    shape = (
+        "input attention_mask: dimension 1 of (batch, past + tokens) has no number; give dims={'past': ...}"
+    )
     expect_refusal(ref, path, f"InputError: {shape}", dims={"batch": 1, "tokens": 3})
     known = "batch, tokens, past"
     expect_refusal(ref, path, f"InputError: dims: expected names of {known}, got seq", dims={"seq": 3})
@@ -126,7 +135,9 @@ def test_a_length_of_zero_for_migraphx(ref, tmp_path):
 def test_options(ref, tmp_path):
     path = write_decoder(tmp_path / "m.onnx", layers=1)
     expect_refusal(ref, path, "InputError: target: expected 'gpu' or 'ref', got 'cpu'", target="cpu")
-    expect_refusal(ref, path, "InputError: precision: expected one of fp32, bf16, fp8, got 'fp16'", precision="fp16")
+    expect_refusal(
+        ref, path, "InputError: precision: expected one of fp32, bf16, fp8, got 'fp16'", precision="fp16"
+    )
     missing = tmp_path / "none.onnx"
     expect_refusal(ref, missing, f"ModelFileError: {missing}: cannot be read: no such file or directory")
 
@@ -162,7 +173,10 @@ def test_launching_a_program_of_the_host(ref, tmp_path):
     program = ref.compile(write_decoder(tmp_path / "m.onnx", cache=False), dims={"batch": 2, "tokens": 9})
     with pytest.raises(Refused) as refused:
         ref.ask("launch_with", 0, {}, 0)
-    assert str(refused.value) == "InputError: launch: expected a program for target 'gpu', this is for 'ref'; use run"
+    assert (
+        str(refused.value)
+        == "InputError: launch: expected a program for target 'gpu', this is for 'ref'; use run"
+    )
     assert program.run(decoder_inputs(2, 9, 0))
 
 
@@ -179,7 +193,10 @@ def test_files_that_are_no_programs(ref, saved):
             ref.load(path)
         return str(refused.value)
 
-    assert refusal(saved.with_name("none")) == f"MigraphxError: {saved.with_name('none')}: cannot be read: No such file or directory"
+    assert (
+        refusal(saved.with_name("none"))
+        == f"MigraphxError: {saved.with_name('none')}: cannot be read: No such file or directory"
+    )
     content = saved.read_bytes()
     saved.write_bytes(content[: len(content) // 2])
     damaged = f"MigraphxError: {saved}: expected a program that Program.save wrote, got a damaged file: "
@@ -191,12 +208,14 @@ def test_files_that_are_no_programs(ref, saved):
 
     def rewritten(changes: dict[str, Any], **others: bytes) -> None:
         with zipfile.ZipFile(saved, "w") as archive:
-            for name, part in (parts | {"manifest.json": json.dumps(manifest | changes).encode()} | others).items():
+            for name, part in (
+                parts | {"manifest.json": json.dumps(manifest | changes).encode()} | others
+            ).items():
                 archive.writestr(name, part)
 
     rewritten({"format": 99})
     assert refusal(saved).startswith(f"MigraphxError: {saved}: expected format 1, got 99 of zyfa_ort ")
-    rewritten({"steps": manifest["steps"][:-1] + [{}]})
+    rewritten({"steps": [*manifest["steps"][:-1], {}]})
     assert refusal(saved).startswith(damaged)
     rewritten({}, **{"segment_0.mxr": b"nothing"})
     assert refusal(saved).startswith("MigraphxError: migraphx_load (segment_0.mxr): ")

@@ -81,7 +81,9 @@ def launched(program: zyfa_ort.migraphx.Program, inputs: dict[str, Any], runs: i
     for name, array in inputs.items():
         pointer = ctypes.c_void_p()
         assert hip.hipMalloc(ctypes.byref(pointer), ctypes.c_size_t(array.nbytes)) == 0
-        assert hip.hipMemcpy(pointer, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes), 1) == 0
+        assert (
+            hip.hipMemcpy(pointer, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes), 1) == 0
+        )
         arrays[name] = zyfa_ort.migraphx.DeviceArray(pointer.value or 0, array.shape, array.dtype)
     made = [program.launch(arrays, stream.value or 0) for _ in range(runs)]
     assert hip.hipStreamSynchronize(stream) == 0
@@ -91,7 +93,10 @@ def launched(program: zyfa_ort.migraphx.Program, inputs: dict[str, Any], runs: i
         for name, output in outputs.items():
             array = np.empty(output.shape, output.dtype)
             size = ctypes.c_size_t(array.nbytes)
-            assert hip.hipMemcpy(ctypes.c_void_p(array.ctypes.data), ctypes.c_void_p(output.pointer), size, 2) == 0
+            assert (
+                hip.hipMemcpy(ctypes.c_void_p(array.ctypes.data), ctypes.c_void_p(output.pointer), size, 2)
+                == 0
+            )
             results[-1][name] = array
     return results
 

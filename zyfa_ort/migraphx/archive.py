@@ -115,7 +115,9 @@ def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
     except OSError as error:
         raise MigraphxError(f"{file}: cannot be read: {error.strerror or error}") from error
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
-        raise MigraphxError(f"{file}: expected a program that Program.save wrote, got a damaged file: {error}") from error
+        raise MigraphxError(
+            f"{file}: expected a program that Program.save wrote, got a damaged file: {error}"
+        ) from error
 
 
 def _read_manifest(file: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
@@ -141,7 +143,11 @@ def _read_constant(content: bytes, kind: TensorType) -> NDArray[Any]:
 
 
 def _step(
-    archive: zipfile.ZipFile, folder: Path, written: Mapping[str, Any], signature: Signature, opened: Gpu | None
+    archive: zipfile.ZipFile,
+    folder: Path,
+    written: Mapping[str, Any],
+    signature: Signature,
+    opened: Gpu | None,
 ) -> Step:
     name = written["name"]
     inputs, outputs = tuple(written["inputs"]), tuple(written["outputs"])

@@ -196,7 +196,9 @@ def _first_type() -> int:
             sizes.append(size.value)
         if tuple(sizes) == _FIRST_SIZES:
             return first
-    raise MigraphxError(f"{LIBRARY}: numbers its element types in a way that is not known; expected MIGraphX 7")
+    raise MigraphxError(
+        f"{LIBRARY}: numbers its element types in a way that is not known; expected MIGraphX 7"
+    )
 
 
 def described(number: int, lengths: Sequence[int]) -> Owned:
@@ -222,7 +224,9 @@ def read_shape(handle: c_void_p) -> Shape:
     at = number.value - _first_type()
     kind = _TYPES[at] if 0 <= at < len(_TYPES) else None
     if kind is None:
-        raise MigraphxError(f"element type {number.value} of MIGraphX: expected one that NumPy or ml_dtypes has")
+        raise MigraphxError(
+            f"element type {number.value} of MIGraphX: expected one that NumPy or ml_dtypes has"
+        )
     return Shape(np.dtype(kind), _lengths("shape_lengths", handle), _lengths("shape_strides", handle))
 
 

@@ -107,7 +107,9 @@ def make_node(
     number = CPU if opened is None else opened.number
     rounding = "unknown" if opened is None else known_byte_rounding(opened.emulated)
     types = signature.types(inputs), signature.types(outputs)
-    return NodeStep(op, name, given, tuple(inputs), tuple(outputs), Node(op, name, given, *types, number, rounding))
+    return NodeStep(
+        op, name, given, tuple(inputs), tuple(outputs), Node(op, name, given, *types, number, rounding)
+    )
 
 
 def _program(settled: Settled, options: _Options, made: _Made) -> Program:
@@ -201,7 +203,9 @@ def _add_node(settled: Settled, node: ir.Node, options: _Options, made: _Made) -
         if value is not None and value in settled.constants:
             _keep_constant(settled, value, made)
     inputs = [None if value is None else value.name for value in node.inputs]
-    outputs = [value.name if at == 0 or _is_wanted(node, value) else None for at, value in enumerate(node.outputs)]
+    outputs = [
+        value.name if at == 0 or _is_wanted(node, value) else None for at, value in enumerate(node.outputs)
+    ]
     for value, name in zip(node.outputs, outputs, strict=True):
         if name is not None:
             made.values[name] = _type_of(settled, value)

@@ -20,7 +20,9 @@ from zyfa_ort.migraphx.own_nodes import is_ours
 from zyfa_ort.migraphx.settled import Settled, reads
 
 # No tensor of these can enter or leave what MIGraphX imports (get_type in its onnx_parser.cpp).
-REFUSED_TYPES: Final = frozenset({ir.DataType.FLOAT8E4M3FN, ir.DataType.FLOAT8E5M2, ir.DataType.FLOAT8E5M2FNUZ})
+REFUSED_TYPES: Final = frozenset(
+    {ir.DataType.FLOAT8E4M3FN, ir.DataType.FLOAT8E5M2, ir.DataType.FLOAT8E5M2FNUZ}
+)
 # Operators under the name that MIGraphX knows the same computation by; it looks at no domain.
 RENAMED: Final = {"RMSNormalization": "SimplifiedLayerNormalization"}
 
@@ -105,7 +107,9 @@ def _segment(
 def beginning(settled: Settled, plan: SegmentPlan, count: int) -> SegmentPlan:
     """The first `count` nodes of a segment as a segment by themselves, with all that they make as outputs."""
     nodes = plan.nodes[:count]
-    return _segment(settled, plan.number, nodes, (value for node in nodes for value in node.outputs if value.name))
+    return _segment(
+        settled, plan.number, nodes, (value for node in nodes for value in node.outputs if value.name)
+    )
 
 
 def _refuse_float8(settled: Settled, nodes: Iterable[ir.Node]) -> None:
@@ -144,7 +148,7 @@ def onnx_model(settled: Settled, plan: SegmentPlan) -> bytes:
         fact = settled.fact(value)
         if fact.shape is None or fact.dtype is None:
             raise MigraphxError(f"segment {plan.number}: the shape of {value.name} is not known")
-        graph.input.append(onnx.helper.make_tensor_value_info(value.name, int(fact.dtype), fact.shape))
+        graph.input.append(onnx.helper.make_tensor_value_info(value.name or "", int(fact.dtype), fact.shape))
     graph.output.extend(onnx.ValueInfoProto(name=value.name) for value in plan.outputs)
     made = onnx.ModelProto(graph=graph, ir_version=settled.model.ir_version)
     for domain, version in settled.model.opset_imports.items():

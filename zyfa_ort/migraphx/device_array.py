@@ -24,7 +24,13 @@ class DeviceArray:
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """As other libraries for GPUs ask for it. Types that NumPy lacks go under an integer type of the same width."""
         carried = self.dtype if self.dtype.kind != "V" else np.dtype(f"u{self.dtype.itemsize}")
-        return {"version": 3, "shape": self.shape, "typestr": carried.str, "data": (self.pointer, False), "strides": None}
+        return {
+            "version": 3,
+            "shape": self.shape,
+            "typestr": carried.str,
+            "data": (self.pointer, False),
+            "strides": None,
+        }
 
 
 def device_array(name: str, given: Any, wanted: TensorType) -> DeviceArray:
@@ -43,7 +49,9 @@ def device_array(name: str, given: Any, wanted: TensorType) -> DeviceArray:
             " run() takes arrays of the host"
         )
     if not type_fits or tuple(found.shape) != wanted.shape:
-        raise InputError(f"input {name}: expected {wanted}, got {TensorType(found.dtype, tuple(found.shape))}")
+        raise InputError(
+            f"input {name}: expected {wanted}, got {TensorType(found.dtype, tuple(found.shape))}"
+        )
     return found
 
 

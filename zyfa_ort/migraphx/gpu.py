@@ -60,14 +60,18 @@ class GpuRunner:
         self._gpu, self._steps, self._signature = gpu, steps, signature
         self._dead = last_uses(steps, signature.outputs)
         self._stream = Stream(gpu)
-        self._constants = {name: self._uploaded(array, self._stream.handle) for name, array in constants.items()}
+        self._constants = {
+            name: self._uploaded(array, self._stream.handle) for name, array in constants.items()
+        }
         self._stream.synchronize()
 
     def run(self, inputs: Arrays) -> Arrays:
         """From host arrays to host arrays, on a stream of ours."""
         stream = self._stream.handle
         try:
-            results = self.launch({name: self._uploaded(array, stream) for name, array in inputs.items()}, stream)
+            results = self.launch(
+                {name: self._uploaded(array, stream) for name, array in inputs.items()}, stream
+            )
             made = {}
             for name, result in results.items():
                 made[name] = empty(self._signature.values[name])

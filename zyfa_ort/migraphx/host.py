@@ -19,7 +19,9 @@ Arrays = dict[str, NDArray[Any]]
 class HostRunner:
     """Runs steps on arrays."""
 
-    def __init__(self, steps: Sequence[Step], signature: Signature, constants: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(
+        self, steps: Sequence[Step], signature: Signature, constants: Mapping[str, NDArray[Any]]
+    ) -> None:
         self._steps, self._signature, self._constants = steps, signature, constants
         self._dead = last_uses(steps, signature.outputs)
 
@@ -53,8 +55,9 @@ def _run_segment(step: SegmentStep, values: Arrays) -> None:
 def _copied(result: Result) -> NDArray[Any]:
     """Of memory that goes away with the results, in whatever order its elements lie."""
     shape, itemsize = result.shape, result.shape.dtype.itemsize
+    if 0 in shape.lengths:
+        return np.empty(shape.lengths, shape.dtype)
     span = 1 + sum((length - 1) * stride for length, stride in zip(shape.lengths, shape.strides, strict=True))
-    held = (ctypes.c_char * (span * itemsize)).from_address(result.address)
-    flat = np.frombuffer(held, shape.dtype)
+    held = (ctypes.c_uint8 * (span * itemsize)).from_address(result.address)
     strides = tuple(stride * itemsize for stride in shape.strides)
-    return np.lib.stride_tricks.as_strided(flat, shape.lengths, strides, writeable=False).copy()
+    return np.ndarray(shape.lengths, shape.dtype, memoryview(held), 0, strides).copy()

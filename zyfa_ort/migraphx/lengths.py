@@ -51,7 +51,9 @@ def _refuse_unknown(what: str, given: Mapping[str, object], known: Sequence[str]
 def _shape_of(value: ir.Value, dims: Mapping[str, int], given: Sequence[int] | None) -> Shape:
     if value.shape is None:
         if given is None:
-            raise InputError(f"input {value.name}: has no shape in the model; give shapes={{{value.name!r}: ...}}")
+            raise InputError(
+                f"input {value.name}: has no shape in the model; give shapes={{{value.name!r}: ...}}"
+            )
         return tuple(given)
     wanted = tuple(_number(value, at, dim, dims, given) for at, dim in enumerate(value.shape))
     if given is not None and tuple(given) != wanted:
@@ -66,7 +68,9 @@ def _number(
         return dim
     symbol = _symbol(dim)
     if symbol and all(name in dims for name in _names(symbol)):
-        found = _evaluated(ast.parse(symbol, mode="eval").body, dims) if _is_expression(symbol) else dims[symbol]
+        found = (
+            _evaluated(ast.parse(symbol, mode="eval").body, dims) if _is_expression(symbol) else dims[symbol]
+        )
         if found >= 0:
             return found
     elif given is not None and at < len(given):

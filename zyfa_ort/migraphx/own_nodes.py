@@ -13,7 +13,9 @@ from zyfa_ort.graph_passes.values import attribute_string
 from zyfa_ort.op_shapes import Shape, attention_shapes, scale_shape
 
 Attributes = dict[str, int | float | str]
-_QUERY, _KEY, _VALUE, _PAST_KEY = (schema.INPUTS.index(name) for name in ("query", "key", "value", "past_key"))
+_QUERY, _KEY, _VALUE, _PAST_KEY = (
+    schema.INPUTS.index(name) for name in ("query", "key", "value", "past_key")
+)
 
 
 def is_ours(node: ir.Node) -> bool:
@@ -57,7 +59,7 @@ def _attention(node: ir.Node, facts: Sequence[Fact]) -> list[Fact]:
         shape(_KEY),
         shape(_VALUE),
         shape(_PAST_KEY),
-        has_past=_PAST_KEY < len(node.inputs) and node.inputs[_PAST_KEY] is not None,
+        has_past=len(node.inputs) > _PAST_KEY and node.inputs[_PAST_KEY] is not None,
         layout=attribute_string(node, "layout", "BSHD"),
         num_heads=number("num_heads"),
         kv_num_heads=number("kv_num_heads"),

@@ -75,7 +75,9 @@ class Program:
             InputError: as `run`, or the program is not for the gpu target. MigraphxError: nothing could be launched.
         """
         if self._gpu_runner is None:
-            raise InputError(f"launch: expected a program for target 'gpu', this is for {self.target!r}; use run")
+            raise InputError(
+                f"launch: expected a program for target 'gpu', this is for {self.target!r}; use run"
+            )
         self._check_names(inputs)
         arrays = {name: device_array(name, inputs[name], kind) for name, kind in self.inputs.items()}
         with self._lock:

@@ -107,7 +107,9 @@ def _fold(settled: Settled, node: ir.Node, evaluator: Evaluator) -> None:
     found = _shape_data(settled, node)
     if found is None:
         facts = [settled.fact(value) for value in node.inputs]
-        if any(value is not None and fact.data is None for value, fact in zip(node.inputs, facts, strict=True)):
+        if any(
+            value is not None and fact.data is None for value, fact in zip(node.inputs, facts, strict=True)
+        ):
             return
         if any(_too_large(settled.fact(value)) for value in node.outputs):
             return

@@ -79,7 +79,8 @@ def one_node_model(settled, node) -> onnx.ModelProto:
     schemas.register()
     inputs = [value for value in node.inputs if value is not None]
     infos = [
-        onnx.helper.make_tensor_value_info(v.name, int(settled.fact(v).dtype), settled.fact(v).shape) for v in inputs
+        onnx.helper.make_tensor_value_info(v.name, int(settled.fact(v).dtype), settled.fact(v).shape)
+        for v in inputs
     ]
     output = onnx.helper.make_tensor_value_info(node.outputs[0].name, FLOAT, None)
     graph = onnx.helper.make_graph([ir.serde.serialize_node(node)], "node", infos, [output])
@@ -120,13 +121,19 @@ def test_values_that_bodies_take_from_outside(tmp_path):
     """They are inputs of the segment, and keep what makes them alive."""
     inner = Graph()
     inner.node("Mul", ["a", "a"], "m")
-    body = onnx.helper.make_graph(inner.nodes, "body", [], [onnx.helper.make_tensor_value_info("m", FLOAT, None)])
+    body = onnx.helper.make_graph(
+        inner.nodes, "body", [], [onnx.helper.make_tensor_value_info("m", FLOAT, None)]
+    )
     g = Graph()
     x = g.node("Relu", [g.input("x", FLOAT, [1, 4, 2, 8])], "r")
     g.node("ZyfaPrefillAttention", [x, x, x], "a")
     g.node("If", [g.input("c", TensorProto.BOOL, [])], "y", then_branch=body, else_branch=body)
     plan = steps(settle(model_file.load(g.save(tmp_path / "m.onnx", {"y": FLOAT})), {}, {}))
-    assert [getattr(step, "op_type", "segment") for step in plan] == ["segment", "ZyfaPrefillAttention", "segment"]
+    assert [getattr(step, "op_type", "segment") for step in plan] == [
+        "segment",
+        "ZyfaPrefillAttention",
+        "segment",
+    ]
     assert set(names(plan[2].inputs)) == {"c", "a"}
 
 
@@ -144,5 +151,7 @@ def test_float8_in_a_segment(tmp_path):
     codes = g.node("ZyfaQuantizeFp8", [g.input("x", FLOAT, [1, 4, 2, 64])], ["codes", "scale"])
     g.node("Cast", [codes], "y", to=FLOAT)
     settled = settle(model_file.load(g.save(tmp_path / "m.onnx", {"y": FLOAT})), {}, {})
-    with pytest.raises(MigraphxError, match=r"^Cast 'Cast_y': tensor codes is float8e4m3fn, which MIGraphX does not import"):
+    with pytest.raises(
+        MigraphxError, match=r"^Cast 'Cast_y': tensor codes is float8e4m3fn, which MIGraphX does not import"
+    ):
         steps(settled)

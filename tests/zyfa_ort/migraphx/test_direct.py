@@ -21,7 +21,9 @@ def run(op: str, inputs: list[Any], outputs: list[TensorType | None], **attribut
     types = [None if array is None else TensorType(array.dtype, array.shape) for array in inputs]
     made = [None if kind is None else empty(kind) for kind in outputs]
     node = Node(op, "n", attributes, types, outputs)
-    address = [[None if array is None else array.ctypes.data for array in arrays] for arrays in (inputs, made)]
+    address = [
+        [None if array is None else array.ctypes.data for array in arrays] for arrays in (inputs, made)
+    ]
     node.run(*address)
     return made
 
@@ -31,7 +33,12 @@ def in_session(tmp_path, op: str, inputs: list[Any], outputs: dict[str, int], **
     given = {f"i{at}": array for at, array in enumerate(inputs) if array is not None}
     for name, array in given.items():
         g.input(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-    g.node(op, [f"i{at}" if array is not None else "" for at, array in enumerate(inputs)], list(outputs), **attributes)
+    g.node(
+        op,
+        [f"i{at}" if array is not None else "" for at, array in enumerate(inputs)],
+        list(outputs),
+        **attributes,
+    )
     kept = {name: kind for name, kind in outputs.items() if name}
     return list(by_onnxruntime(g.save(tmp_path / "m.onnx", kept), given).values())
 
@@ -44,7 +51,11 @@ def test_attention(tmp_path, precision):
     mask = np.ones((2, 160), bool)
     mask[1, :50] = False
     inputs = [q, k, v, *past, mask]
-    types = [TensorType(q.dtype, q.shape), *[TensorType(q.dtype, (2, 2, 160, 64))] * 2, TensorType(q.dtype, (2, 4, 130))]
+    types = [
+        TensorType(q.dtype, q.shape),
+        *[TensorType(q.dtype, (2, 2, 160, 64))] * 2,
+        TensorType(q.dtype, (2, 4, 130)),
+    ]
     got = run("ZyfaPrefillAttention", inputs, types, precision=precision, window_left=100, scale=0.2)
     wanted = in_session(
         tmp_path,
@@ -81,32 +92,35 @@ def test_hadamard(tmp_path):
 
 F32 = np.dtype(np.float32)
 X = TensorType(F32, (1, 4, 2, 8))
+CODES = TensorType(np.dtype(ml_dtypes.float8_e4m3fn), X.shape)
+INTEGERS = {bits: TensorType(np.dtype(f"int{bits}"), (8,)) for bits in (16, 32)}
+ATTENTION, QUANTIZE, HADAMARD = "ZyfaPrefillAttention", "ZyfaQuantizeFp8", "ZyfaHadamard"
 
 
 @pytest.mark.parametrize(
     ("op", "inputs", "outputs", "attributes", "text"),
     [
-        ("ZyfaOther", [X], [X], {}, "operator: expected ZyfaPrefillAttention, ZyfaQuantizeFp8 or ZyfaHadamard, got ZyfaOther"),
-        ("ZyfaPrefillAttention", [X, X], [X], {}, "value: required, got none"),
-        ("ZyfaPrefillAttention", [None, X, X], [X], {}, "query: required, got none"),
-        ("ZyfaPrefillAttention", [X, X, X], [], {}, "output: expected float 1x4x2x8, got no such output"),
-        ("ZyfaPrefillAttention", [X] * 12, [X], {}, "inputs: expected at most 11, got 12"),
+        ("Other", [X], [X], {}, f"operator: expected {ATTENTION}, {QUANTIZE} or {HADAMARD}, got Other"),
+        (ATTENTION, [X, X], [X], {}, "value: required, got none"),
+        (ATTENTION, [None, X, X], [X], {}, "query: required, got none"),
+        (ATTENTION, [X, X, X], [], {}, "output: expected float 1x4x2x8, got no such output"),
+        (ATTENTION, [X] * 12, [X], {}, "inputs: expected at most 11, got 12"),
+        (ATTENTION, [X, X, X], [CODES], {}, "output: expected float 1x4x2x8, got float8e4m3fn 1x4x2x8"),
         (
-            "ZyfaPrefillAttention",
+            ATTENTION,
             [X, X, X],
-            [TensorType(F32, (1, 4, 2, 9))],
-            {},
-            "output: expected float 1x4x2x8, got float 1x4x2x9",
+            [X],
+            {"is_causal": 1.0},
+            "is_causal: expected an attribute of type int, got float",
         ),
-        ("ZyfaPrefillAttention", [X, X, X], [X], {"is_causal": 1.0}, "is_causal: expected an attribute of type int, got float"),
-        ("ZyfaPrefillAttention", [X, X, X], [X], {"scale": 1}, "scale: expected an attribute of type float, got int"),
-        ("ZyfaPrefillAttention", [X, X, X], [X], {"layout": 1}, "layout: expected an attribute of type string, got int"),
-        ("ZyfaHadamard", [None], [X], {}, "x: required, got none"),
-        ("ZyfaHadamard", [TensorType(np.dtype(np.int32), (8,))], [X], {}, "x type: expected float, float16 or bfloat16, got int32"),
-        ("ZyfaHadamard", [TensorType(np.dtype(np.int16), (8,))], [X], {}, "input 0: element type 5 is not one this operator takes"),
-        ("ZyfaQuantizeFp8", [X], [TensorType(np.dtype(ml_dtypes.float8_e4m3fn), X.shape)], {}, "scale: expected float 1x2, got no such output"),
+        (ATTENTION, [X, X, X], [X], {"scale": 1}, "scale: expected an attribute of type float, got int"),
+        (ATTENTION, [X, X, X], [X], {"layout": 1}, "layout: expected an attribute of type string, got int"),
+        (HADAMARD, [None], [X], {}, "x: required, got none"),
+        (HADAMARD, [INTEGERS[32]], [X], {}, "x type: expected float, float16 or bfloat16, got int32"),
+        (HADAMARD, [INTEGERS[16]], [X], {}, "input 0: element type 5 is not one this operator takes"),
+        (QUANTIZE, [X], [CODES], {}, "scale: expected float 1x2, got no such output"),
     ],
-)  # fmt: skip
+)
 def test_refusals(op, inputs, outputs, attributes, text):
     with pytest.raises(MigraphxError) as refused:
         Node(op, "n", attributes, inputs, outputs)

@@ -26,7 +26,11 @@ def value(name: str, *dims: int | str | None) -> ir.Value:
 )
 def test_symbols(symbol, number):
     dims = {"tokens": 7, "past": 5, "past sequence/length": 3}
-    used = {name: length for name, length in dims.items() if name in symbol} if "/l" not in symbol else {symbol: 3}
+    used = (
+        {name: length for name, length in dims.items() if name in symbol}
+        if "/l" not in symbol
+        else {symbol: 3}
+    )
     assert input_shapes([value("x", 2, symbol)], used, {}) == {"x": (2, number)}
 
 
@@ -41,9 +45,24 @@ def test_shapes_of_inputs():
     ("inputs", "dims", "shapes", "text"),
     [
         ([value("x", "b")], {}, {}, "input x: dimension 0 of (b) has no number; give dims={'b': ...}"),
-        ([value("x", 1, None)], {}, {}, "input x: dimension 1 of (1, ?) has no number; give shapes={'x': ...}"),
-        ([value("x", "p + s")], {"p": 1}, {}, "input x: dimension 0 of (p + s) has no number; give dims={'s': ...}"),
-        ([value("x", "p - 4")], {"p": 1}, {}, "input x: dimension 0 of (p - 4) has no number; give shapes={'x': ...}"),
+        (
+            [value("x", 1, None)],
+            {},
+            {},
+            "input x: dimension 1 of (1, ?) has no number; give shapes={'x': ...}",
+        ),
+        (
+            [value("x", "p + s")],
+            {"p": 1},
+            {},
+            "input x: dimension 0 of (p + s) has no number; give dims={'s': ...}",
+        ),
+        (
+            [value("x", "p - 4")],
+            {"p": 1},
+            {},
+            "input x: dimension 0 of (p - 4) has no number; give shapes={'x': ...}",
+        ),
         ([value("x", "b")], {"c": 1}, {}, "dims: expected names of b, got c"),
         ([value("x", 1)], {"c": 1}, {}, "dims: expected names of nothing, got c"),
         ([value("x", "b")], {"b": -1}, {}, "dims: expected a length of b, got -1"),
