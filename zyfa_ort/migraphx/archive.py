@@ -156,4 +156,4 @@ def _step(
     archive.extract(_saved(name), folder)
     program = segment.Program.load(folder / _saved(name))
     (folder / _saved(name)).unlink()
-    return SegmentStep(name, inputs, outputs, program)
+    return SegmentStep(name, inputs, outputs, program, program.parameters())

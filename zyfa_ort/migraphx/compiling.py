@@ -152,7 +152,7 @@ def _add_segment(settled: Settled, plan: cut.SegmentPlan, options: _Options, mad
         options.target, fast_math=options.fast_math, exhaustive_tune=options.exhaustive_tune, what=name
     )
     names = [tuple(value.name or "" for value in values) for values in (plan.inputs, plan.outputs)]
-    made.steps.append(SegmentStep(name, names[0], names[1], program))
+    made.steps.append(SegmentStep(name, names[0], names[1], program, program.parameters()))
 
 
 def _learn(settled: Settled, segment_name: str, value: ir.Value, found: TensorType) -> None:

@@ -15,16 +15,18 @@ import onnx_ir as ir
 
 from zyfa_ort.errors import MigraphxError
 from zyfa_ort.graph_passes.model_file import PROTOBUF_LIMIT
-from zyfa_ort.graph_passes.values import label
+from zyfa_ort.graph_passes.values import is_op, label
+from zyfa_ort.migraphx.expand import expanded
 from zyfa_ort.migraphx.own_nodes import is_ours
-from zyfa_ort.migraphx.settled import Settled, reads
+from zyfa_ort.migraphx.settled import Settled, bodies, reads
 
 # No tensor of these can enter or leave what MIGraphX imports (get_type in its onnx_parser.cpp).
 REFUSED_TYPES: Final = frozenset(
     {ir.DataType.FLOAT8E4M3FN, ir.DataType.FLOAT8E5M2, ir.DataType.FLOAT8E5M2FNUZ}
 )
-# Operators under the name that MIGraphX knows the same computation by; it looks at no domain.
-RENAMED: Final = {"RMSNormalization": "SimplifiedLayerNormalization"}
+# Operators whose results have as many elements as values say. MIGraphX imports them with the most there can be, filled up with
+# zeros, and Loop with at most 10 steps: other numbers without a word (a mixture of experts with NonZero was off by 0.8).
+FREE_LENGTHS: Final = frozenset({"NonZero", "Unique", "Compress", "NonMaxSuppression", "Loop"})
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ def _segment(
     settled: Settled, number: int, nodes: tuple[ir.Node, ...], outputs: Iterable[ir.Value]
 ) -> SegmentPlan:
     _refuse_float8(settled, nodes)
+    _refuse_free_lengths(nodes)
     own = {value for node in nodes for value in node.outputs} | settled.constants.keys()
     inputs = dict.fromkeys(value for node in nodes for value in reads(node) if value not in own)
     kept = tuple(value for value in outputs if value not in settled.constants)
@@ -124,6 +127,16 @@ def _refuse_float8(settled: Settled, nodes: Iterable[ir.Node]) -> None:
                 )
 
 
+def _refuse_free_lengths(nodes: Iterable[ir.Node]) -> None:
+    for node in nodes:
+        for one in (node, *(inner for body in bodies(node) for inner in body.all_nodes())):
+            if is_op(one, *FREE_LENGTHS):
+                raise MigraphxError(
+                    f"{one.op_type} '{label(one)}': how much it makes depends on values, and programs of MIGraphX have fixed"
+                    " shapes; export the model without it"
+                )
+
+
 def onnx_model(settled: Settled, plan: SegmentPlan) -> bytes:
     """The segment as a model by itself.
 
@@ -131,8 +144,9 @@ def onnx_model(settled: Settled, plan: SegmentPlan) -> bytes:
     """
     graph = onnx.GraphProto(name=f"segment_{plan.number}")
     for node in plan.nodes:
-        graph.node.append(ir.serde.serialize_node(node))
-        graph.node[-1].op_type = RENAMED.get(node.op_type, node.op_type)
+        nodes, tensors = expanded(node, settled.fact(node.inputs[0] if node.inputs else None))
+        graph.node.extend(nodes)
+        graph.initializer.extend(tensors)
     size = 0
     for value in dict.fromkeys(value for node in plan.nodes for value in reads(node)):
         if value in settled.constants:

@@ -130,12 +130,11 @@ class GpuRunner:
 
     def _run_segment(self, step: SegmentStep, values: DeviceArrays, stream: int) -> None:
         made = [self._new(self._signature.values[name], stream) for name in step.outputs]
-        shapes = step.program.parameters()
         addresses = {}
-        for name in shapes:
+        for name in step.parameters:
             output = _OUTPUT.fullmatch(name)
             addresses[name] = made[int(output[1])].pointer if output else values[name].pointer
-        results = step.program.run(Parameters(addresses, shapes), stream)
+        results = step.program.run(Parameters(addresses, step.parameters), stream)
         for name, array, result in zip(step.outputs, made, results.outputs, strict=True):
             _fill(step, name, array, result)
             values[name] = array

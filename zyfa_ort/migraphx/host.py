@@ -45,8 +45,7 @@ class HostRunner:
 
 
 def _run_segment(step: SegmentStep, values: Arrays) -> None:
-    shapes = step.program.parameters()
-    parameters = Parameters({name: values[name].ctypes.data for name in shapes}, shapes)
+    parameters = Parameters({name: values[name].ctypes.data for name in step.parameters}, step.parameters)
     results = step.program.run(parameters, None)
     for name, result in zip(step.outputs, results.outputs, strict=True):
         values[name] = _copied(result)

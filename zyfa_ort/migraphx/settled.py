@@ -102,7 +102,7 @@ def _keep_tensor(settled: Settled, value: ir.Value, held: ir.TensorProtocol) -> 
 
 
 def _fold(settled: Settled, node: ir.Node, evaluator: Evaluator) -> None:
-    if is_ours(node) or not standard(node) or _bodies(node) or node.op_type.startswith(_DRAWN):
+    if is_ours(node) or not standard(node) or bodies(node) or node.op_type.startswith(_DRAWN):
         return
     found = _shape_data(settled, node)
     if found is None:
@@ -140,7 +140,7 @@ def _shape_data(settled: Settled, node: ir.Node) -> list[Any] | None:
     return [np.array(shape_slice(node, shape) if node.op_type == "Shape" else math.prod(shape), np.int64)]
 
 
-def _bodies(node: ir.Node) -> list[ir.Graph]:
+def bodies(node: ir.Node) -> list[ir.Graph]:
     found: list[ir.Graph] = []
     for attribute in node.attributes.values():
         if attribute.type == ir.AttributeType.GRAPH:
@@ -152,7 +152,7 @@ def _bodies(node: ir.Node) -> list[ir.Graph]:
 
 def _refuse_inner_nodes(graph: ir.Graph) -> None:
     for node in graph:
-        for body in _bodies(node):
+        for body in bodies(node):
             for inner in body.all_nodes():
                 if is_ours(inner):
                     raise MigraphxError(
@@ -166,7 +166,7 @@ def reads(node: ir.Node) -> Iterator[ir.Value]:
     for value in node.inputs:
         if value is not None:
             yield value
-    for body in _bodies(node):
+    for body in bodies(node):
         inside = {*body.inputs, *body.initializers.values(), *(v for n in body for v in n.outputs)}
         for inner in body:
             yield from (value for value in reads(inner) if value not in inside)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from zyfa_ort.migraphx.c_api import Shape
 from zyfa_ort.migraphx.direct import Node
 from zyfa_ort.migraphx.own_nodes import Attributes
 from zyfa_ort.migraphx.segment import Program
@@ -16,12 +17,16 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True)
 class SegmentStep:
-    """A program of MIGraphX; `inputs` and `outputs` are names of values, outputs in the program's order."""
+    """A program of MIGraphX; `inputs` and `outputs` are names of values, outputs in the program's order.
+
+    parameters: of the compiled program, which may have fewer than `inputs`, and on the gpu target has its outputs too.
+    """
 
     name: str
     inputs: Names
     outputs: Names
     program: Program
+    parameters: dict[str, Shape]
 
 
 @dataclass(frozen=True)

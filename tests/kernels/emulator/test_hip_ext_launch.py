@@ -22,7 +22,9 @@ def launch(hip: Hip, function: int, items: int, block: int, arguments, start=Non
     parameters = (c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
     sizes = [c_uint(n) for n in (items, 1, 1, block, 1, 1)]
     events = [c_void_p(start), c_void_p(stop), c_uint(flags)]
-    return getattr(hip.library, NAME)(c_void_p(function), *sizes, c_size_t(0), None, parameters, None, *events)
+    return getattr(hip.library, NAME)(
+        c_void_p(function), *sizes, c_size_t(0), None, parameters, None, *events
+    )
 
 
 @pytest.mark.parametrize("body", [VECTOR_ADD, MEETING])

@@ -146,6 +146,22 @@ def test_random_numbers_are_drawn_at_each_run(tmp_path):
     assert [node.op_type for node in only.nodes] == ["RandomNormal", "Add"]
 
 
+def test_lengths_that_depend_on_values(tmp_path):
+    """What MIGraphX would fill up with zeros; on constants it is one itself."""
+    g = Graph()
+    g.node("NonZero", [g.node("Relu", [g.input("x", FLOAT, [3])], "r")], "y")
+    settled = settle(model_file.load(g.save(tmp_path / "m.onnx", {"y": TensorProto.INT64})), {}, {})
+    with pytest.raises(
+        MigraphxError, match=r"^NonZero 'NonZero_y': how much it makes depends on values, and programs"
+    ):
+        steps(settled)
+    g = Graph()
+    g.node("NonZero", [g.node("Shape", [g.input("x", FLOAT, [3, 0, 2])], "s")], "y")
+    settled = settle(model_file.load(g.save(tmp_path / "m.onnx", {"y": TensorProto.INT64})), {}, {})
+    assert steps(settled) == []
+    assert {value.name: held.numpy().tolist() for value, held in settled.constants.items()}["y"] == [[0, 2]]
+
+
 def test_float8_in_a_segment(tmp_path):
     g = Graph()
     codes = g.node("ZyfaQuantizeFp8", [g.input("x", FLOAT, [1, 4, 2, 64])], ["codes", "scale"])
