@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import contenders, cpu, long_runs, peak, peak_memory, report, shapes, streams, table
 from benchmarks.contenders import CONTENDERS, chosen
-from benchmarks.pinning import processors
+from benchmarks.pinning import processors, workers_pinned
 from benchmarks.prepared import Prepared, Unavailable
 from benchmarks.problem import Problem
 from benchmarks.results import Result, measure
@@ -44,6 +44,16 @@ def test_everything_is_derived_from_the_rounds(result):
     assert result.ratio(peer, ours) == pytest.approx(sum(ratios) / 2)
     for unit in result.rounds[0].gauges:
         assert 0 < result.share_of_peak(ours, unit) < 1
+
+
+def test_nothing_is_timed_before_the_workers_are_on_their_processors():
+    """They start on the caller's: two threads of one processor passed for two processors once."""
+    with (
+        workers_pinned(CPUS),
+        pytest.raises(RuntimeError, match="timed inside workers_pinned: the workers are not on their"),
+    ):
+        timed_rounds({"none": lambda: None}, 1)
+    assert len(timed_rounds({"none": lambda: None}, 1)) == 1
 
 
 def test_pairs_are_those_under_the_mask():
