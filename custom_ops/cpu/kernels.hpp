@@ -16,8 +16,8 @@ constexpr int64_t kTileKeys = 64;    // one bit per key fits a 64-bit word
 constexpr int64_t kLaneBlock = 16;   // lanes come in blocks
 constexpr int64_t kPanelLanes = 64;  // at most
 constexpr int64_t kHalfLanes = kPanelLanes / 2;
-constexpr int64_t kFewRows = 4;      // lanes that have products of their own
-constexpr int64_t kStep = 32;        // dims and columns of operands are zero-padded to multiples of this
+constexpr int64_t kFewRows = 4;  // lanes that have products of their own
+constexpr int64_t kStep = 32;    // dims and columns of operands are zero-padded to multiples of this
 
 constexpr int64_t padded(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 

@@ -42,11 +42,31 @@ inline void store(void* to, Vector vector) {
   std::memcpy(to, &vector, sizeof vector);
 }
 
+#if defined(__AVX512F__)
+inline Floats fused(Floats a, Floats b, Floats c) {
+  return (Floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+#elif defined(__FMA__)
+inline Floats fused(Floats a, Floats b, Floats c) {
+  return (Floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+#endif
+
 inline Words select(Ints condition, Words yes, Words no) { return condition ? yes : no; }
 // Of numbers below 2^31.
 inline Ints less(Words a, Words b) { return (Ints)a < (Ints)b; }
+#if defined(__AVX512F__)
+// GCC 12 compares and blends for the plain forms. The masked ones do not warn of undefined lanes there.
+inline Words smaller(Words a, Words b) {
+  return (Words)_mm512_maskz_min_epu32(0xffff, (__m512i)a, (__m512i)b);
+}
+inline Words larger(Words a, Words b) {
+  return (Words)_mm512_maskz_max_epu32(0xffff, (__m512i)a, (__m512i)b);
+}
+#else
 inline Words smaller(Words a, Words b) { return select(less(a, b), a, b); }
 inline Words larger(Words a, Words b) { return select(less(b, a), a, b); }
+#endif
 
 // Words from kLanes unsigned 16- or 8-bit elements, and the low 16 or 8 bits of each word to memory. Written
 // out, as GCC 12 takes conversions of vectors apart below AVX-512.

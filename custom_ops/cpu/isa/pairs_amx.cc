@@ -168,8 +168,9 @@ void Pairs<Tag>::accumulate(const uint16_t* v, const uint32_t* p, const uint32_t
   for (int64_t lane = 0; lane < lanes; lane += kHalfLanes) {
     const KeySpan keys = outward(spans.of(lane));
     const int64_t at = keys.first / 2 * lanes + lane;
-    product<true>({v + keys.first, kTileKeys, columns, p + at, low == nullptr ? nullptr : low + at, keys.count},
-                  lanes - lane, lanes, o + lane);
+    product<true>(
+        {v + keys.first, kTileKeys, columns, p + at, low == nullptr ? nullptr : low + at, keys.count},
+        lanes - lane, lanes, o + lane);
   }
 }
 

@@ -69,8 +69,9 @@ void Pairs<Tag>::accumulate(const uint16_t* v, const uint32_t* p, const uint32_t
   over_lanes(lanes, spans, [&](auto vectors, int64_t lane, const KeySpan& keys) {
     const int64_t at = keys.first / 2 * lanes + lane;
     for (int64_t column = 0; column < columns; column += kRows)
-      block<vectors()>(v + column * kTileKeys + keys.first, kTileKeys, p + at, low == nullptr ? nullptr : low + at,
-                       keys.count / 2, lanes, keep + lane, o + column * lanes + lane);
+      block<vectors()>(v + column * kTileKeys + keys.first, kTileKeys, p + at,
+                       low == nullptr ? nullptr : low + at, keys.count / 2, lanes, keep + lane,
+                       o + column * lanes + lane);
   });
 }
 

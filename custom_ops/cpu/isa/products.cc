@@ -105,8 +105,8 @@ inline void column(Left left, int64_t rows, const float* right, int64_t inner, i
   while (rows > 0) next(Count<2>());
 }
 
-// Calls run(rows at a time, vectors of lanes, first lane, keys): 16 to 24 sums in registers hide the latency of
-// a multiply-add. `lanes` is a multiple of kLaneBlock.
+// Calls run(rows at a time, vectors of lanes, first lane, keys): 16 to 24 sums in registers hide the latency
+// of a multiply-add. `lanes` is a multiple of kLaneBlock.
 template <typename Run>
 inline void by_lanes(int64_t lanes, const KeySpans& spans, const Run& run) {
   int64_t lane = 0;
