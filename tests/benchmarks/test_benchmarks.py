@@ -89,6 +89,10 @@ def test_a_contender_that_is_wrong_or_slow_or_refuses_is_left_out_with_the_reaso
     assert result.missing[peer.name].startswith(reason)
 
 
+def test_our_own_are_timed_however_slow_they_are():
+    assert measure(TINY, chosen(("fp32",))[:1], CPUS, rounds=1, limit=0).missing == {}
+
+
 def test_grouped_query_attention_takes_one_head_dim():
     names = {"ORT GroupQueryAttention", "zyfa fp32"}
     peers = [c for c in CONTENDERS if c.name in names]
