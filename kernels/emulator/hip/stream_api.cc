@@ -127,6 +127,28 @@ ZYFA_HIP_EXPORT hipError_t hipStreamGetFlags(hipStream_t handle, unsigned* flags
   });
 }
 
+// -1 for a stream that is none.
+ZYFA_HIP_EXPORT int hipGetStreamDeviceId(hipStream_t handle) {
+  int ordinal = -1;
+  enter("hipGetStreamDeviceId", [&] {
+    const std::lock_guard guard(device().lock);
+    device().stream(handle);
+    ordinal = 0;
+    return hipSuccess;
+  });
+  return ordinal;
+}
+
+// The function may not call the device.
+ZYFA_HIP_EXPORT hipError_t hipLaunchHostFunc(hipStream_t stream, void (*function)(void*), void* argument) {
+  return enter("hipLaunchHostFunc", [&] {
+    expect(function != nullptr, "expected a function, got a null pointer");
+    const std::lock_guard guard(device().lock);
+    device().submit(device().stream(stream), [function, argument] { function(argument); });
+    return hipSuccess;
+  });
+}
+
 ZYFA_HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t handle, unsigned flags) {
   return enter("hipStreamWaitEvent", [&] {
     expect(flags == 0, "flags: expected 0");
