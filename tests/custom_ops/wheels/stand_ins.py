@@ -61,17 +61,17 @@ def library_of(wanted: Wanted) -> str | None:
 
 def make_stand_ins(provider: Path, folder: Path) -> Path:
     """Compiles one library per soname into `folder`, for LD_LIBRARY_PATH, and returns it."""
-    if platform.machine() != "x86_64" or shutil.which("cc") is None:
-        pytest.skip("stand-ins for ROCm libraries need a C compiler and x86-64")
+    if platform.machine() != "x86_64" or shutil.which("c++") is None:
+        pytest.skip("stand-ins for ROCm libraries need a C++ compiler and x86-64")
     folder.mkdir(parents=True, exist_ok=True)
     needs = needs_of(provider)
     wanted: dict[str, list[Wanted]] = defaultdict(list)
     for symbol in needs.symbols:
         if (soname := library_of(symbol)) is not None:
             wanted[soname].append(symbol)
-    for soname in needs.sonames:
-        if not soname.startswith(_SYSTEM):
-            _compile(folder, soname, wanted[soname])
+    sonames = [soname for soname in needs.sonames if not soname.startswith(_SYSTEM)]
+    for soname in sorted(sonames, key=lambda one: one != HIP):
+        _compile(folder, soname, wanted[soname], [folder / HIP] if soname == MIGRAPHX else [])
     return folder
 
 
@@ -80,8 +80,8 @@ def _source(soname: str, symbols: Sequence[Wanted]) -> str:
     if soname == HIP:
         return _FORWARDING.format(functions=" ".join(f"F({name})" for name in names))
     if soname == MIGRAPHX:
-        toy = (HERE / "migraphx_toy.c").read_text(encoding="utf-8")
-        return toy + "\n".join(_failing(name) for name in names if f" {name}(" not in toy)
+        toy = (HERE / "migraphx_toy.cc").read_text(encoding="utf-8")
+        return toy + "\n".join(f'extern "C" {_failing(name)}' for name in names if f" {name}(" not in toy)
     return "\n".join(
         f"int {name}(void** handle) {{ static int one; *handle = &one; return 0; }}"
         if name.endswith("Create")
@@ -98,19 +98,21 @@ def _failing(name: str) -> str:
     return f"int {name}(void) {{ return 1; }}"
 
 
-def _compile(folder: Path, soname: str, symbols: Sequence[Wanted]) -> None:
+def _compile(folder: Path, soname: str, symbols: Sequence[Wanted], linked: Sequence[Path]) -> None:
     versions: dict[str | None, list[str]] = defaultdict(list)
     for symbol in symbols:
         versions[symbol.version].append(symbol.name)
-    source, script = folder / f"{soname}.c", folder / f"{soname}.map"
+    language = "c++" if soname == MIGRAPHX else "c"
+    source, script = folder / f"{soname}.source", folder / f"{soname}.map"
     source.write_text(_source(soname, symbols), encoding="utf-8")
     nodes = [
         f"{version or ''} {{ global: {' '.join(f'{name};' for name in names)} }};"
         for version, names in versions.items()
     ]
     script.write_text("\n".join(nodes), encoding="utf-8")
-    command = ["cc", "-O1", "-w", "-shared", "-fPIC", f"-Wl,-soname,{soname}", "-o", folder / soname, source]
+    flags = ["-O1", "-w", "-shared", "-fPIC", f"-Wl,-soname,{soname}", "-o", str(folder / soname)]
     if symbols:
-        command.append(f"-Wl,--version-script={script}")
-    done = subprocess.run([*command, "-ldl"], capture_output=True, text=True, check=False)
+        flags.append(f"-Wl,--version-script={script}")
+    inputs = ["-x", language, str(source), "-x", "none", *map(str, linked), "-ldl"]
+    done = subprocess.run(["c++", *flags, *inputs], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
