@@ -12,7 +12,7 @@ extern "C" int hipMemcpyWithStream(void* to, const void* from, size_t bytes, int
 
 namespace {
 
-constexpr int kOk = 0, kRefused = 1, kFloat = 3, kOnnxFloat = 1;
+constexpr int kOk = 0, kRefused = 1, kFloat = 4, kOnnxFloat = 1;
 constexpr int kHostToDevice = 1, kDeviceToHost = 2;
 using Dims = std::vector<size_t>;
 
@@ -32,6 +32,7 @@ struct Shape {
 struct Node {
   std::string op;
   std::vector<std::string> inputs, outputs;
+  bool plain = true;
 };
 
 struct Argument {
@@ -133,18 +134,33 @@ void read_constant(Bytes tensor, Program& program) {
   program.constants[name] = values;
 }
 
+// Whether an attribute leaves windows that see one element at every element.
+bool harmless(Bytes attribute) {
+  const std::string name = member(attribute, 1).text();
+  if (name != "kernel_shape" && name != "strides" && name != "pads") return true;
+  const uint64_t wanted = name == "pads" ? 0 : 1;
+  bool found = true;
+  fields(attribute, [&](int field, uint64_t number, Bytes inside) {
+    if (field != 8) return;
+    if (inside.at == inside.end) found &= number == wanted;
+    while (inside.at < inside.end) found &= varint(inside) == wanted;
+  });
+  return found;
+}
+
 Node read_node(Bytes message) {
   Node node;
   fields(message, [&](int field, uint64_t, Bytes inside) {
     if (field == 1) node.inputs.push_back(inside.text());
     if (field == 2) node.outputs.push_back(inside.text());
     if (field == 4) node.op = inside.text();
+    if (field == 5) node.plain &= harmless(inside);
   });
   return node;
 }
 
 bool elementwise(const std::string& op) {
-  for (const char* known : {"Identity", "Neg", "Relu", "Add", "Mul"})
+  for (const char* known : {"Neg", "Relu", "Add", "Mul", "MaxPool"})
     if (op == known) return true;
   return false;
 }
@@ -165,7 +181,7 @@ Program* read_program(Bytes model, const Options& options) {
     program.shapes[name] = Shape(given != options.end() ? given->second : dims);
   });
   for (const Node& node : program.nodes) {
-    understood &= elementwise(node.op);
+    understood &= elementwise(node.op) && node.plain;
     const Shape* widest = nullptr;
     for (const std::string& input : node.inputs)
       if (widest == nullptr || program.shapes[input].elements() > widest->elements())
