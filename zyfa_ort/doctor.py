@@ -84,8 +84,8 @@ def _amd_providers(available: Sequence[str]) -> Iterator[Finding]:
         yield Finding(
             "MIGraphX provider",
             "note",
-            f"silently takes nothing from a graph with more than {placement.MOST_UNKNOWN} nodes it does not know; with any such "
-            "node only segments in which some matrix product, convolution or pool has no input of more than "
+            f"silently takes nothing from a graph with more than {placement.MOST_UNKNOWN} nodes it does not know; with any "
+            "such node only segments in which some matrix product, convolution or pool has no input of more than "
             f"{placement_rules.MOST_ELEMENTS} elements",
             f"'zyfa-ort inspect MODEL --placement' counts; {placement.REMEDIES}",
         )

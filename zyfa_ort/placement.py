@@ -18,7 +18,7 @@ REMEDIES = (
     "operator library (docs/gpu.md)"
 )
 _COPIES = ("MemcpyFromHost", "MemcpyToHost")
-_UNNAMED = "(unnamed)"
+_UNNAMED = "unnamed"
 _HEADING = re.compile(r"(All nodes|Node\(s\)) placed on \[(\w+)\]\. Number of nodes: (\d+)")
 _LISTED = re.compile(r"VerifyEachNodeIsAssignedToAnEp\w*\]   (\w+) \((.*)\)$")
 _SHOWN = 4  # kinds of nodes that a sentence names

@@ -11,7 +11,8 @@ from zyfa_ort import hosts, placement
 from zyfa_ort.errors import PlacementError, PlacementWarning
 from zyfa_ort.graph_passes import model_file, schema
 
-_CALLER = 3  # frames up: of zyfa_ort.session
+_CALLER = 4  # frames up: of zyfa_ort.session
+_UNKNOWN = "this ONNX Runtime does not tell where nodes run; 'zyfa-ort inspect MODEL --placement --device gpu' and strict=True find out"
 
 
 def check_placement(
@@ -25,7 +26,8 @@ def check_placement(
 ) -> None:
     """Warns of nodes that are not where one would expect. Raises PlacementError instead when `strict`.
 
-    Before ONNX Runtime 1.24 a session does not tell: a strict one is asked for again, in a process of its own.
+    Before ONNX Runtime 1.24 a session does not tell: a strict one is asked for again in a process of its own, of any other
+    on a GPU the warning is that nobody knows.
     """
     found = placement.of_session(session)
     if found is None and strict:
@@ -33,12 +35,18 @@ def check_placement(
 
         found, _ = ask(path, device, provider_options, providers, our_nodes(path))
     if found is None:
+        if device == "gpu":
+            _warn(f"{path}: {_UNKNOWN}")
         return
     said = placement.complaints(found, host, device)
     if strict and said:
         raise PlacementError(f"{path}: {'; '.join(said)}")
     for sentence in said:
-        warnings.warn(f"{path}: {sentence}", PlacementWarning, stacklevel=_CALLER)
+        _warn(f"{path}: {sentence}")
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, PlacementWarning, stacklevel=_CALLER)
 
 
 def our_nodes(path: Path) -> list[tuple[str, str]]:
