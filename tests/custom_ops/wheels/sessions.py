@@ -13,19 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime as ort
 from custom_ops.layered import layered_inputs, layered_model
-from custom_ops.op_session import (
-    Array,
-    attention_outputs,
-    make_session,
-    one_node_model,
-    onnx_type,
-    run_session,
-)
+from custom_ops.op_session import Array, make_session, run_session
+from custom_ops.wheels.cases import CASES
 
 import zyfa_ort
 from zyfa_ort import hosts
@@ -34,9 +27,8 @@ from zyfa_ort.placement_question import ask
 from zyfa_ort.session_placement import our_nodes
 
 __all__ = [
-    "Array", "Path", "answer", "attention_outputs", "counted", "digest", "finding", "gaussian", "hosts", "layered_inputs",
-    "layered_model", "make_session", "message", "ml_dtypes", "np", "one_node_model", "onnx_type", "ort", "placed",
-    "refusal", "relative_error", "run_session", "saved", "session_on_gpu", "warned", "zyfa_ort",
+    "CASES", "answer", "counted", "digest", "finding", "hosts", "layered_inputs", "layered_model", "make_session", "message",
+    "np", "ort", "placed", "refusal", "relative_error", "run_session", "saved", "session_on_gpu", "warned", "zyfa_ort",
 ]  # fmt: skip
 
 
@@ -83,10 +75,6 @@ def placed(model: onnx.ModelProto, device: str = "gpu", **arguments: Any) -> dic
 
 def counted(values: Any) -> dict[str, int]:
     return dict(Counter(values))
-
-
-def gaussian(seed: int, *shape: int, dtype: Any = np.float32, factor: float = 1) -> Array:
-    return (np.random.default_rng(seed).standard_normal(shape) * factor).astype(dtype)
 
 
 def digest(outputs: Mapping[str, Array]) -> str:

@@ -6,9 +6,10 @@ The provider takes device memory, streams and copies from that device, whose add
 from __future__ import annotations
 
 import pytest
-from custom_ops.gpu_session import gpu_session, run_op_on_gpu
+from custom_ops.gpu_session import gpu_session
 from custom_ops.layered import layered_inputs, layered_model
-from custom_ops.op_session import INPUTS, run_session
+from custom_ops.op_session import run_session
+from custom_ops.wheels.cases import CASES
 from custom_ops.wheels.run_in import run_in
 from custom_ops.wheels.sessions import digest
 
@@ -17,63 +18,16 @@ from zyfa_ort.numerics import TOLERANCES
 pytestmark = pytest.mark.runtimes
 ROCM = "ROCMExecutionProvider"
 
-# Expressions, since both this process and the wheel's evaluate them: inputs, attributes, tolerance against the CPU.
-NODES = {
-    "bf16": (
-        "ZyfaPrefillAttention",
-        "{'query': gaussian(1, 2, 40, 4, 128, dtype=bfloat16), 'key': gaussian(2, 2, 90, 2, 128, dtype=bfloat16), "
-        "'value': gaussian(3, 2, 90, 2, 128, dtype=bfloat16), 'key_mask': np.arange(180).reshape(2, 90) % 7}",
-        "{}",
-        TOLERANCES["bf16"].relative,
-    ),
-    "fp8": (
-        "ZyfaPrefillAttention",
-        "{'query': gaussian(1, 1, 40, 2, 128), 'key': gaussian(2, 1, 60, 2, 128), 'value': gaussian(3, 1, 60, 2, 128), "
-        "'past_key': gaussian(4, 1, 2, 30, 128), 'past_value': gaussian(5, 1, 2, 30, 128)}",
-        "{'precision': 'fp8', 'rotation': 'hadamard'}",
-        TOLERANCES["fp8_model"].relative,
-    ),
-    # Scales are device memory, too.
-    "codes": (
-        "ZyfaPrefillAttention",
-        "{'query': gaussian(1, 1, 40, 2, 128, dtype=float8_e4m3fn, factor=30), "
-        "'key': gaussian(2, 1, 90, 2, 128, dtype=float8_e4m3fn, factor=30), "
-        "'value': gaussian(3, 1, 90, 2, 128, dtype=float8_e4m3fn, factor=30), "
-        "'q_scale': np.full(1, 0.03, np.float32), 'k_scale': np.full(2, 0.02, np.float32), "
-        "'v_scale': np.full((1, 2), 0.04, np.float32)}",
-        "{'out_dtype': 1}",
-        TOLERANCES["fp8_model"].relative,
-    ),
-    "decode": (
-        "ZyfaPrefillAttention",
-        "{'query': gaussian(1, 1, 1, 8, 128, dtype=bfloat16), 'key': gaussian(2, 1, 1, 2, 128, dtype=bfloat16), "
-        "'value': gaussian(3, 1, 1, 2, 128, dtype=bfloat16), 'past_key': gaussian(4, 1, 2, 300, 128, dtype=bfloat16), "
-        "'past_value': gaussian(5, 1, 2, 300, 128, dtype=bfloat16)}",
-        "{}",
-        TOLERANCES["bf16"].relative,
-    ),
-    "quantise": ("ZyfaQuantizeFp8", "{'x': gaussian(1, 2, 30, 3, 128)}", "{'rotation': 'hadamard'}", None),
-    "hadamard": ("ZyfaHadamard", "{'x': gaussian(1, 2, 30, 3, 192)}", "{}", TOLERANCES["fp32"].relative),
-}
-OUTPUTS = {
-    "ZyfaPrefillAttention": "attention_outputs(inputs, attributes, ['output'])",
-    "ZyfaQuantizeFp8": "{'y': float8_e4m3fn, 'scale': np.float32}",
-    "ZyfaHadamard": "{'y': np.float32}",
-}
 
-
-@pytest.mark.parametrize("case", NODES)
+@pytest.mark.parametrize("case", ["bf16", "fp8", "codes", "decode", "quantise", "hadamard"])
 def test_one_node(case: str) -> None:
     """On the ROCm provider and nowhere else; the bits are those of the plugin provider in this process."""
-    op, inputs_text, attributes_text, tolerance = NODES[case]
     found = run_in(
         "rocm",
         f"""
-from ml_dtypes import bfloat16, float8_e4m3fn
-inputs, attributes = {inputs_text}, {attributes_text}
-model = one_node_model({op!r}, inputs, {OUTPUTS[op]}, attributes)
-got = run_session(session_on_gpu(model, strict=True), inputs)
-wanted = run_session(make_session(model), inputs)
+case = CASES[{case!r}]
+model, inputs = case.model(), case.inputs()
+got, wanted = run_session(session_on_gpu(model, strict=True), inputs), run_session(make_session(model), inputs)
 first = next(iter(got))
 error = relative_error(got[first].astype(np.float64), wanted[first].astype(np.float64))
 answer([placed(model), error, digest(got) == digest(wanted), digest(got), finding()])
@@ -81,12 +35,10 @@ answer([placed(model), error, digest(got) == digest(wanted), digest(got), findin
     )
     where, error, same, bits, complaint = found
     assert where == {"counts": {ROCM: 1}, "ours": {ROCM: 1}, "copies": 0}
-    assert same if tolerance is None else error < tolerance
+    bound = CASES[case].bound
+    assert same if bound is None else error < bound
     assert complaint == ""
-    inputs, attributes = eval(inputs_text), eval(attributes_text)
-    assert set(inputs) <= set(INPUTS[op])
-    outputs = eval(OUTPUTS[op])
-    assert digest(run_op_on_gpu(op, inputs, outputs, attributes)) == bits
+    assert bits == digest(run_session(gpu_session(CASES[case].model()), CASES[case].inputs()))
 
 
 def test_thirty_two_layers() -> None:
@@ -148,7 +100,7 @@ binding = session.io_binding()
 held = {name: ort.OrtValue.ortvalue_from_numpy(array, "cuda", 0) for name, array in inputs.items()}
 for name, value in held.items():
     binding.bind_ortvalue_input(name, value)
-output = ort.OrtValue.ortvalue_from_shape_and_type(inputs["value"].shape, np.float32, "cuda", 0)
+output = ort.OrtValue.ortvalue_from_numpy(np.zeros_like(inputs["value"]), "cuda", 0)
 binding.bind_ortvalue_output("output", output)
 plain = session_on_gpu(model)
 same = []
@@ -178,10 +130,9 @@ REFUSED = {
         """refusal(layered_model(1, []), providers=["TensorrtExecutionProvider"])""",
         "InputError: providers: expected some of ",
     ),
-    "mask with holes": (
-        """(lambda session, inputs: message(lambda: (run_session(session, inputs), run_session(session, inputs))))(
-            session_on_gpu(one_node_model("ZyfaPrefillAttention", HOLES, {"output": np.float32}, {"precision": "fp8"})),
-            HOLES)""",
+    "mask with holes": (  # found by the device, told by the next launch
+        """(lambda case: (lambda session: message(lambda: [run_session(session, case.inputs()) for _ in range(2)]))(
+            session_on_gpu(case.model())))(CASES["a mask with holes"])""",
         "key_mask: expected one run of visible keys per batch entry with precision fp8",
     ),
 }
@@ -190,14 +141,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_refusals(case: str) -> None:
     call, wanted = REFUSED[case]
-    found = run_in(
-        "rocm",
-        f"""
-HOLES = {{name: gaussian(1, 1, 40, 1, 128) for name in ("query", "key", "value")}}
-HOLES["key_mask"] = (np.arange(40).reshape(1, 40) % 3 != 1).astype(np.int64)
-answer({call})
-""",
-    )
+    found = run_in("rocm", f"answer({call})")
     assert wanted in found
 
 
