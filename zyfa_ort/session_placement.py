@@ -12,7 +12,10 @@ from zyfa_ort.errors import PlacementError, PlacementWarning
 from zyfa_ort.graph_passes import model_file, schema
 
 _CALLER = 4  # frames up: of zyfa_ort.session
-_UNKNOWN = "this ONNX Runtime does not tell where nodes run; 'zyfa-ort inspect MODEL --placement --device gpu' and strict=True find out"
+_UNKNOWN = (
+    "this ONNX Runtime does not tell where nodes run; 'zyfa-ort inspect MODEL --placement --device gpu' and "
+    "strict=True find out"
+)
 
 
 def check_placement(
