@@ -87,6 +87,10 @@ class Program:
     def launch(self, inputs: Mapping[str, NDArray[Any]], runs: int = 1) -> list[dict[str, NDArray[Any]]]:
         return list(self._remote.ask("launch", self._number, dict(inputs), runs))
 
+    def launch_with(self, inputs: Mapping[str, Any]) -> None:
+        """On the null stream, with what is given."""
+        self._remote.ask("launch_with", self._number, dict(inputs), 0)
+
     def save(self, path: Path) -> None:
         self._remote.ask("save", self._number, str(path))
 

@@ -6,14 +6,17 @@ Device memory faults when the host touches it, so that a run that ends well has 
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import numpy as np
 import pytest
 from onnx import TensorProto
+from zyfa_ort.kernels.emulator import hip_library_path
 
 from migraphx_programs.models import Graph, by_onnxruntime, decoder_inputs, write_decoder
-from migraphx_programs.remote import Refused
+from migraphx_programs.remote import Refused, Remote
+from zyfa_ort.migraphx import DeviceArray
 from zyfa_ort.numerics import TOLERANCES
 
 pytestmark = pytest.mark.migraphx
@@ -108,6 +111,7 @@ def test_decoders(gpu, tmp_path, precision, tokens, past):
     expect_quiet(gpu)
 
 
+@pytest.mark.slow
 def test_codes_stay_on_our_side(gpu, tmp_path):
     path = write_decoder(tmp_path / "m.onnx", head_dim=128, layers=1, quantize_nodes=True, cache=False)
     inputs = decoder_inputs(2, 33, 0)
@@ -145,3 +149,74 @@ def test_a_mask_with_holes_ends_the_run(gpu, tmp_path):
         program.run(inputs)
     inputs["mask"][:] = True
     assert np.allclose(program.run(inputs)["y"], 1, atol=0.05)
+
+
+# Fault of the emulated device -> what a run says; the runs after it are well again where the fault was no work on a stream.
+FAULTS = {
+    "launch:1": r"^MigraphxError: migraphx_program_run_async \(segment 0\): status 4; the reason is on standard error$",
+    "launch:2": r"^MigraphxError: ZyfaPrefillAttention '\w+': hipModuleLaunchKernel of \w+: not enough resources",
+    "copy:1": r"^MigraphxError: hipMemcpyAsync of \d+ bytes: an argument has a value that is not allowed",
+    # Whoever asks first after the kernel has failed.
+    "run:2": r"^MigraphxError: .*(a kernel has failed \(hipErrorLaunchFailure\)|the reason is on standard error)",
+}
+
+
+@pytest.fixture(scope="module")
+def saved(pointwise, tmp_path_factory):
+    """Loading compiles nothing."""
+    path = tmp_path_factory.mktemp("saved") / "m.mgx"
+    pointwise[1].save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["launch:2", "run:2", *(pytest.param(one, marks=pytest.mark.slow) for one in ("launch:1", "copy:1"))],
+)
+def test_calls_of_hip_that_fail(saved, pointwise, fault):
+    """An error, and no dead process."""
+    inputs = pointwise[2]
+    remote = Remote("gpu", ZYFA_EMULATED_FAULT=fault)
+    program = remote.load(saved)
+    with pytest.raises(Refused, match=FAULTS[fault]):
+        program.run(inputs)
+    if fault.startswith("run"):
+        with pytest.raises(Refused, match=FAULTS[fault]):
+            program.run(inputs)
+    else:
+        again = program.run(inputs)
+        assert all(again[name].tobytes() == one.tobytes() for name, one in pointwise[1].run(inputs).items())
+    assert remote.close() == 0
+
+
+def test_two_hip_libraries_in_one_process(gpu, tmp_path):
+    other = tmp_path / "libamdhip64.so.7"
+    shutil.copy(hip_library_path(), other)
+    remote = Remote("gpu", ZYFA_HIP_LIBRARY=str(other))
+    with pytest.raises(
+        Refused, match=r"^MigraphxError: HIP: expected one library for MIGraphX and zyfa_ort, got /\S*, /"
+    ):
+        remote.compile(write_pointwise(tmp_path / "m.onnx", layers=1), dims={"batch": 1, "rows": 3})
+    assert remote.close() == 0
+
+
+def test_no_gpu(gpu, tmp_path):
+    remote = Remote("gpu", ZYFA_EMULATED_FAULT="device:1+")
+    with pytest.raises(Refused, match=r"^MigraphxError: \S"):
+        remote.compile(write_pointwise(tmp_path / "m.onnx", layers=1), dims={"batch": 1, "rows": 3})
+    assert remote.close() == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (np.zeros((1, 70, 2, 128), np.float32), "expected a DeviceArray or an object with __cuda_array_interface__, got"),
+        (DeviceArray(16, (1, 70, 2, 64), np.dtype(np.float32)), "expected float32 1x70x2x128, got float32 1x70x2x64"),
+        (DeviceArray(16, (1, 70, 2, 128), np.dtype(np.float16)), "expected float32 1x70x2x128, got float16 1x70x2x128"),
+    ],
+)  # fmt: skip
+def test_launching_on_what_is_no_device_memory(gpu, pointwise, given, text):
+    _, program, _ = pointwise
+    with pytest.raises(Refused) as refused:
+        program.launch_with({"x": given})
+    assert str(refused.value).startswith(f"InputError: input x: {text}")

@@ -29,7 +29,7 @@ def expect_refusal(ref, path, text: str, **options: Any) -> None:
 def test_an_operator_that_migraphx_does_not_know(ref, tmp_path):
     g = Graph()
     x = g.node("Relu", [g.input("x", FLOAT, [2, 2])], "r")
-    g.node("Unheard", [x], "y", domain="com.example")
+    g.node("Unheard", [x], "y", domain="com.microsoft")
     path = g.save(tmp_path / "m.onnx", {"y": FLOAT})
     expect_refusal(
         ref,
@@ -172,7 +172,7 @@ def test_inputs_of_a_run(ref, tmp_path):
 def test_launching_a_program_of_the_host(ref, tmp_path):
     program = ref.compile(write_decoder(tmp_path / "m.onnx", cache=False), dims={"batch": 2, "tokens": 9})
     with pytest.raises(Refused) as refused:
-        ref.ask("launch_with", 0, {}, 0)
+        program.launch_with({})
     assert (
         str(refused.value)
         == "InputError: launch: expected a program for target 'gpu', this is for 'ref'; use run"

@@ -129,11 +129,12 @@ def call(name: str, *arguments: Any, what: str = "") -> None:
         raise MigraphxError(f"migraphx_{name}{f' ({what})' if what else ''}: {reason}")
 
 
-def quick(name: str, *arguments: Any) -> None:
+def quick(name: str, *arguments: Any, what: str = "") -> None:
     """The same for calls of every run: what they say goes to the standard error stream itself."""
     code = getattr(library(), f"migraphx_{name}")(*arguments)
     if code != 0:
-        raise MigraphxError(f"migraphx_{name}: status {code}; the reason is on standard error")
+        about = f" ({what})" if what else ""
+        raise MigraphxError(f"migraphx_{name}{about}: status {code}; the reason is on standard error")
 
 
 @contextmanager

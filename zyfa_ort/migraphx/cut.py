@@ -24,6 +24,10 @@ from zyfa_ort.migraphx.settled import Settled, bodies, reads
 REFUSED_TYPES: Final = frozenset(
     {ir.DataType.FLOAT8E4M3FN, ir.DataType.FLOAT8E5M2, ir.DataType.FLOAT8E5M2FNUZ}
 )
+# MIGraphX looks at no domain: of another one it would take a node for the operator of the same name that it knows. Of these
+# standard operators it knows ONNX Runtime's of the same name, whose inputs are in another order.
+KNOWN_DOMAINS: Final = ("", "ai.onnx", "com.microsoft")
+TAKEN_FOR_OTHERS: Final = frozenset({"Attention", "RotaryEmbedding"})
 # Operators whose results have as many elements as values say. MIGraphX imports them with the most there can be, filled up with
 # zeros, and Loop with at most 10 steps: other numbers without a word (a mixture of experts with NonZero was off by 0.8).
 FREE_LENGTHS: Final = frozenset({"NonZero", "Unique", "Compress", "NonMaxSuppression", "Loop"})
@@ -100,7 +104,9 @@ def _segment(
     settled: Settled, number: int, nodes: tuple[ir.Node, ...], outputs: Iterable[ir.Value]
 ) -> SegmentPlan:
     _refuse_float8(settled, nodes)
-    _refuse_free_lengths(nodes)
+    for node in nodes:
+        for one in (node, *(inner for body in bodies(node) for inner in body.all_nodes())):
+            _refuse_misread(one, may_expand=one is node)
     own = {value for node in nodes for value in node.outputs} | settled.constants.keys()
     inputs = dict.fromkeys(value for node in nodes for value in reads(node) if value not in own)
     kept = tuple(value for value in outputs if value not in settled.constants)
@@ -127,14 +133,17 @@ def _refuse_float8(settled: Settled, nodes: Iterable[ir.Node]) -> None:
                 )
 
 
-def _refuse_free_lengths(nodes: Iterable[ir.Node]) -> None:
-    for node in nodes:
-        for one in (node, *(inner for body in bodies(node) for inner in body.all_nodes())):
-            if is_op(one, *FREE_LENGTHS):
-                raise MigraphxError(
-                    f"{one.op_type} '{label(one)}': how much it makes depends on values, and programs of MIGraphX have fixed"
-                    " shapes; export the model without it"
-                )
+def _refuse_misread(node: ir.Node, may_expand: bool) -> None:
+    """What MIGraphX would import as something else."""
+    if is_op(node, *FREE_LENGTHS):
+        why = "how much it makes depends on values, and programs of MIGraphX have fixed shapes"
+    elif node.domain not in KNOWN_DOMAINS:
+        why = f"MIGraphX knows no operators of the domain {node.domain}"
+    elif is_op(node, *TAKEN_FOR_OTHERS) and not may_expand:
+        why = "MIGraphX takes it for ONNX Runtime's operator of this name"
+    else:
+        return
+    raise MigraphxError(f"{node.op_type} '{label(node)}': {why}; export the model without it")
 
 
 def onnx_model(settled: Settled, plan: SegmentPlan) -> bytes:
@@ -145,6 +154,8 @@ def onnx_model(settled: Settled, plan: SegmentPlan) -> bytes:
     graph = onnx.GraphProto(name=f"segment_{plan.number}")
     for node in plan.nodes:
         nodes, tensors = expanded(node, settled.fact(node.inputs[0] if node.inputs else None))
+        if len(nodes) == 1:
+            _refuse_misread(node, may_expand=False)
         graph.node.extend(nodes)
         graph.initializer.extend(tensors)
     size = 0

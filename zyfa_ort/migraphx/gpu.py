@@ -134,7 +134,7 @@ class GpuRunner:
         for name in step.parameters:
             output = _OUTPUT.fullmatch(name)
             addresses[name] = made[int(output[1])].pointer if output else values[name].pointer
-        results = step.program.run(Parameters(addresses, step.parameters), stream)
+        results = step.program.run(Parameters(addresses, step.parameters), stream, step.name)
         for name, array, result in zip(step.outputs, made, results.outputs, strict=True):
             _fill(step, name, array, result)
             values[name] = array

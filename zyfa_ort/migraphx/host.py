@@ -46,7 +46,7 @@ class HostRunner:
 
 def _run_segment(step: SegmentStep, values: Arrays) -> None:
     parameters = Parameters({name: values[name].ctypes.data for name in step.parameters}, step.parameters)
-    results = step.program.run(parameters, None)
+    results = step.program.run(parameters, None, step.name)
     for name, result in zip(step.outputs, results.outputs, strict=True):
         values[name] = _copied(result)
 

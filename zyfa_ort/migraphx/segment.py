@@ -100,14 +100,14 @@ class Program:
             found.append(c_api.read_shape(shape))
         return found
 
-    def run(self, parameters: Parameters, stream: int | None) -> Results:
+    def run(self, parameters: Parameters, stream: int | None, what: str) -> Results:
         """On a HIP stream, without waiting for it; without one on the host, until it is done."""
         handle = c_void_p()
         if stream is None:
-            quick("program_run", byref(handle), self._owned.handle, parameters.handle)
+            quick("program_run", byref(handle), self._owned.handle, parameters.handle, what=what)
         else:
             arguments = (self._owned.handle, parameters.handle, c_void_p(stream), c_api.QUEUE)
-            quick("program_run_async", byref(handle), *arguments)
+            quick("program_run_async", byref(handle), *arguments, what=what)
         return Results(handle)
 
 

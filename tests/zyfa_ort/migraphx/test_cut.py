@@ -162,6 +162,24 @@ def test_lengths_that_depend_on_values(tmp_path):
     assert {value.name: held.numpy().tolist() for value, held in settled.constants.items()}["y"] == [[0, 2]]
 
 
+@pytest.mark.parametrize(
+    ("op", "options", "text"),
+    [
+        ("Relu", {"domain": "com.example"}, "MIGraphX knows no operators of the domain com.example"),
+        ("Attention", {}, "MIGraphX takes it for ONNX Runtime's operator of this name"),
+    ],
+)
+def test_operators_that_would_be_taken_for_others(tmp_path, op, options, text):
+    g = Graph()
+    x = g.input("x", FLOAT, [1, 2, 4, 8])
+    g.node(op, [x] * (3 if op == "Attention" else 1), "y", **options)
+    opsets = [onnx.helper.make_opsetid(*one) for one in (("", 23), ("com.example", 1))]
+    settled = settle(model_file.load(g.save(tmp_path / "m.onnx", {"y": FLOAT}, opsets)), {}, {})
+    with pytest.raises(MigraphxError) as refused:
+        onnx_model(settled, steps(settled)[0])
+    assert str(refused.value) == f"{op} '{op}_y': {text}; export the model without it"
+
+
 def test_float8_in_a_segment(tmp_path):
     g = Graph()
     codes = g.node("ZyfaQuantizeFp8", [g.input("x", FLOAT, [1, 4, 2, 64])], ["codes", "scale"])
