@@ -8,6 +8,7 @@ those are what `rig.py` makes.
 from __future__ import annotations
 
 import importlib.util
+import platform
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -52,6 +53,8 @@ def tree() -> Tree:
     done = CACHE / "packages.txt"
     if done.is_file() and done.read_text(encoding="utf-8").split() == list(packages):
         return Tree(CACHE / "unpacked")
+    if platform.machine() != "x86_64":
+        raise Unavailable(f"Debian has MIGraphX for x86_64, this is {platform.machine()}")
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
         raise Unavailable("MIGraphX comes from Debian's archive, and this machine has no apt-get")
     fetching = _fetching()

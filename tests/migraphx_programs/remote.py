@@ -91,6 +91,12 @@ class Program:
         """On the null stream, with what is given."""
         self._remote.ask("launch_with", self._number, dict(inputs), 0)
 
+    def chain(
+        self, second: Program, inputs: list[dict[str, NDArray[Any]]], renamed: dict[str, str]
+    ) -> dict[str, NDArray[Any]]:
+        """Outputs of `second` behind this one on a stream, `renamed` outputs of this one among its inputs."""
+        return dict(self._remote.ask("chain", [self._number, second._number], inputs, renamed))
+
     def save(self, path: Path) -> None:
         self._remote.ask("save", self._number, str(path))
 

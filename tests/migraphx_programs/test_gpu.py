@@ -112,6 +112,26 @@ def test_decoders(gpu, tmp_path, precision, tokens, past):
 
 
 @pytest.mark.slow
+def test_present_of_one_program_is_past_of_the_next(gpu, tmp_path):
+    """Prefill of 19 tokens and decoding of one, with the cache in device memory, are a prefill of 20."""
+    path = write_decoder(tmp_path / "m.onnx", precision="bf16", head_dim=128, layers=1)
+    whole = decoder_inputs(1, 20, 0)
+    ids, mask = whole["input_ids"], whole["attention_mask"]
+    empty = {f"past_{one}_0": np.zeros((1, 2, 0, 128), np.float32) for one in "kv"}
+    prefill = gpu.compile(path, dims={"batch": 1, "tokens": 19, "past": 0})
+    decode = gpu.compile(path, dims={"batch": 1, "tokens": 1, "past": 19})
+    given = [
+        {"input_ids": ids[:, :19], "attention_mask": mask[:, :19]} | empty,
+        {"input_ids": ids[:, 19:], "attention_mask": mask},
+    ]
+    got = prefill.chain(decode, given, {f"present_{one}_0": f"past_{one}_0" for one in "kv"})
+    wanted = by_onnxruntime(path, whole | empty)
+    wanted["logits"] = wanted["logits"][:, -1:]
+    expect_close(got, wanted, "bf16_layers")
+    expect_quiet(gpu)
+
+
+@pytest.mark.slow
 def test_codes_stay_on_our_side(gpu, tmp_path):
     path = write_decoder(tmp_path / "m.onnx", head_dim=128, layers=1, quantize_nodes=True, cache=False)
     inputs = decoder_inputs(2, 33, 0)

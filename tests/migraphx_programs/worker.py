@@ -47,6 +47,16 @@ class Worker:
         """Host arrays, or none, in place of device memory."""
         self.programs[number].launch(inputs, stream)
 
+    def chain(
+        self, numbers: list[int], inputs: list[dict[str, Any]], renamed: dict[str, str]
+    ) -> dict[str, Any]:
+        """Launches programs behind each other on one stream; outputs of the first are inputs of the second, renamed."""
+        stream = new_stream()
+        first = self.programs[numbers[0]].launch(uploaded(inputs[0]), stream)
+        kept = {renamed[name]: array for name, array in first.items() if name in renamed}
+        given = uploaded(inputs[1]) | kept
+        return downloaded(self.programs[numbers[1]].launch(given, stream), stream)
+
     def facts(self, number: int) -> dict[str, Any]:
         program = self.programs[number]
         return {
@@ -73,32 +83,43 @@ class Worker:
             return file.read()
 
 
-def launched(program: zyfa_ort.migraphx.Program, inputs: dict[str, Any], runs: int) -> list[dict[str, Any]]:
-    hip = ctypes.CDLL("libamdhip64.so.6")
+def hip(name: str, *arguments: Any) -> None:
+    function = getattr(ctypes.CDLL("libamdhip64.so.6"), f"hip{name}")
+    assert function(*arguments) == 0
+
+
+def new_stream() -> int:
+    """Apart from the null stream."""
     stream = ctypes.c_void_p()
-    assert hip.hipStreamCreateWithFlags(ctypes.byref(stream), 1) == 0
+    hip("StreamCreateWithFlags", ctypes.byref(stream), 1)
+    return stream.value or 0
+
+
+def uploaded(inputs: dict[str, Any]) -> dict[str, zyfa_ort.migraphx.DeviceArray]:
     arrays = {}
     for name, array in inputs.items():
-        pointer = ctypes.c_void_p()
-        assert hip.hipMalloc(ctypes.byref(pointer), ctypes.c_size_t(array.nbytes)) == 0
-        assert (
-            hip.hipMemcpy(pointer, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes), 1) == 0
-        )
+        pointer, size = ctypes.c_void_p(), ctypes.c_size_t(array.nbytes)
+        hip("Malloc", ctypes.byref(pointer), ctypes.c_size_t(max(array.nbytes, 1)))
+        if array.nbytes:
+            hip("Memcpy", pointer, ctypes.c_void_p(array.ctypes.data), size, 1)
         arrays[name] = zyfa_ort.migraphx.DeviceArray(pointer.value or 0, array.shape, array.dtype)
-    made = [program.launch(arrays, stream.value or 0) for _ in range(runs)]
-    assert hip.hipStreamSynchronize(stream) == 0
-    results = []
-    for outputs in made:
-        results.append({})
-        for name, output in outputs.items():
-            array = np.empty(output.shape, output.dtype)
-            size = ctypes.c_size_t(array.nbytes)
-            assert (
-                hip.hipMemcpy(ctypes.c_void_p(array.ctypes.data), ctypes.c_void_p(output.pointer), size, 2)
-                == 0
-            )
-            results[-1][name] = array
+    return arrays
+
+
+def downloaded(outputs: dict[str, zyfa_ort.migraphx.DeviceArray], stream: int) -> dict[str, Any]:
+    hip("StreamSynchronize", ctypes.c_void_p(stream))
+    results = {}
+    for name, output in outputs.items():
+        results[name] = np.empty(output.shape, output.dtype)
+        to, size = ctypes.c_void_p(results[name].ctypes.data), ctypes.c_size_t(results[name].nbytes)
+        hip("Memcpy", to, ctypes.c_void_p(output.pointer), size, 2)
     return results
+
+
+def launched(program: zyfa_ort.migraphx.Program, inputs: dict[str, Any], runs: int) -> list[dict[str, Any]]:
+    arrays, stream = uploaded(inputs), new_stream()
+    made = [program.launch(arrays, stream) for _ in range(runs)]
+    return [downloaded(outputs, stream) for outputs in made]
 
 
 def main() -> None:

@@ -136,7 +136,7 @@ def _keep_constant(settled: Settled, value: ir.Value, made: _Made) -> None:
         held = settled.constants[value]
         made.values[name] = _type_of(settled, value)
         kind = made.values[name]
-        made.constants[name] = np.frombuffer(held.tobytes(), kind.dtype).reshape(kind.shape).copy()
+        made.constants[name] = np.frombuffer(cut.raw_bytes(held), kind.dtype).reshape(kind.shape).copy()
 
 
 def _add_segment(settled: Settled, plan: cut.SegmentPlan, options: _Options, made: _Made) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import onnx
@@ -189,5 +190,14 @@ def tensor_proto(held: ir.TensorProtocol, name: str) -> onnx.TensorProto:
     if held.dtype == ir.DataType.STRING:
         made.string_data.extend(held.string_data())  # type: ignore[attr-defined]
     else:
-        made.raw_data = held.tobytes()
+        made.raw_data = raw_bytes(held)
     return made
+
+
+def raw_bytes(held: ir.TensorProtocol) -> bytes:
+    """As ONNX stores them. onnx_ir refuses data files that are links, which model caches are made of."""
+    if not isinstance(held, ir.ExternalTensor):
+        return held.tobytes()
+    with Path(held.path).open("rb") as stream:
+        stream.seek(held.offset or 0)
+        return stream.read(held.nbytes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import onnx
 import onnx_ir as ir
@@ -86,6 +88,25 @@ def one_node_model(settled, node) -> onnx.ModelProto:
     graph = onnx.helper.make_graph([ir.serde.serialize_node(node)], "node", infos, [output])
     opsets = [onnx.helper.make_opsetid("", 18), onnx.helper.make_opsetid("ai.zyfa", 1)]
     return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_weights_in_files_that_are_links(tmp_path, link):
+    """As in the caches that models are downloaded to."""
+    source = write_decoder(tmp_path / "plain.onnx", cache=False)
+    (tmp_path / "m").mkdir()
+    onnx.save(
+        onnx.load(source), tmp_path / "m.onnx", save_as_external_data=True, location="data", size_threshold=0
+    )
+    (tmp_path / "m.onnx").rename(tmp_path / "m" / "m.onnx")
+    link(tmp_path / "data", tmp_path / "m" / "data")
+    plain, linked = (
+        settle(model_file.load(path), {"batch": 2, "tokens": 9}, {})
+        for path in (source, tmp_path / "m" / "m.onnx")
+    )
+    for one, other in zip(steps(plain), steps(linked), strict=True):
+        if isinstance(one, SegmentPlan):
+            assert onnx_model(plain, one) == onnx_model(linked, other)
 
 
 def test_side_by_side_nodes_share_a_place(tmp_path):
