@@ -117,6 +117,36 @@ answer([same, finding()])
     assert found == [[True] * 4, ""]
 
 
+def test_sessions_share_the_device_and_give_its_memory_back() -> None:
+    """What a mask with holes did is told to the session that had it, or at the end, and to no other."""
+    found = run_in(
+        "rocm",
+        """
+import gc, os, tempfile
+before = free_memory()
+holes, plain = CASES["a mask with holes"], CASES["fp8"]
+first, second = session_on_gpu(holes.model()), session_on_gpu(plain.model())
+run_session(first, holes.inputs())
+other = [message(lambda: run_session(second, plain.inputs())) for _ in range(2)]
+own = message(lambda: run_session(first, holes.inputs()))
+run_session(session_on_gpu(holes.model()), holes.inputs())
+with tempfile.TemporaryFile("w+") as said:
+    held = os.dup(2)
+    os.dup2(said.fileno(), 2)
+    del first, second
+    gc.collect()
+    os.dup2(held, 2)
+    said.seek(0)
+    answer([other, own, said.read(), free_memory() == before])
+""",
+    )
+    other, own, at_the_end, given_back = found
+    assert other == ["no error"] * 2
+    assert "key_mask: expected one run of visible keys" in own
+    assert "key_mask: expected one run of visible keys" in at_the_end
+    assert given_back
+
+
 REFUSED = {
     "precision": (
         """refusal(layered_model(1, [], precision="fp32"))""",
