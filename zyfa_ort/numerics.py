@@ -142,19 +142,19 @@ TOLERANCES: Final[dict[str, Tolerance]] = {
         relative=5e-6,
         worst_row=2e-5,
         derivation="models of two to four layers against themselves in another runtime, whose products add in another "
-        "order: 163 exported ones measured up to 1.4e-6, worst row 4e-6",
+        "order: 157 exported ones in MIGraphX measured up to 1.3e-6, worst row 3.5e-6",
     ),
     "bf16_layers": Tolerance(
         relative=3e-3,
         worst_row=6e-3,
-        derivation="the same with BF16 attention, whose operands round the other way when a last bit differs: every such "
-        "step is 2^-8 of one element; never more than what BF16 costs at all",
+        derivation="the same with BF16 attention, where a last bit rounds to another BF16 number: two layers measured 2.0e-3, "
+        "worst row 2.5e-3, between the gfx950 kernel and the CPU's; never more than what BF16 costs at all",
     ),
     "bfloat16_model": Tolerance(
-        relative=3e-2,
-        worst_row=6e-2,
-        derivation="models with bfloat16 between their nodes, against themselves in float: eight times the float16 ones' "
-        "1.0e-3, as the roundings are, worst row 2e-2",
+        relative=2e-2,
+        worst_row=4e-2,
+        derivation="models with bfloat16 between their nodes, against themselves in float: two layers measured 1.1e-2, worst "
+        "row 1.3e-2, ten times the float16 ones, as their roundings are eight times theirs",
     ),
     "float16_model": Tolerance(
         relative=2e-3,

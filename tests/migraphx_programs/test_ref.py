@@ -179,7 +179,8 @@ def check_exported(ref, folder, entry, words) -> None:
     assert (
         program.kinds.count("SegmentStep") <= len(entry.sites) + 1
     )  # fewer: encoder and decoder side by side
-    expect_close(program.run(inputs), by_onnxruntime(folder / "f.onnx", inputs), "fp32_layers")
+    bound = "fp32_large_scores" if entry.family == "t5" else "fp32_layers"  # T5 does not scale its scores
+    expect_close(program.run(inputs), by_onnxruntime(folder / "f.onnx", inputs), bound)
 
 
 @pytest.mark.slow
