@@ -15,6 +15,7 @@ from zyfa_ort.graph_passes import model_file
 
 import zyfa_ort
 from zyfa_ort.errors import MigraphxError
+from zyfa_ort.migraphx import cut
 from zyfa_ort.migraphx.cut import SegmentPlan, onnx_model, steps
 from zyfa_ort.migraphx.settled import settle
 
@@ -107,6 +108,26 @@ def test_weights_in_files_that_are_links(tmp_path, link):
     for one, other in zip(steps(plain), steps(linked), strict=True):
         if isinstance(one, SegmentPlan):
             assert onnx_model(plain, one) == onnx_model(linked, other)
+
+
+def test_more_constants_than_a_protobuf_holds(tmp_path, monkeypatch):
+    settled = settled_toy(tmp_path)
+    monkeypatch.setattr(cut, "PROTOBUF_LIMIT", 4000)
+    with pytest.raises(MigraphxError) as refused:
+        onnx_model(settled, steps(settled)[0])
+    assert str(refused.value) == (
+        "segment 0: expected at most 4000 bytes of constants between two nodes of ai.zyfa, got more with embedding"
+    )
+
+
+def test_a_shape_that_nobody_knows(tmp_path):
+    """Before MIGraphX has said what it makes of an operator that ONNX has no rules for."""
+    g = Graph()
+    x = g.node("Unheard", [g.input("x", FLOAT, [1, 4, 2, 8])], "u", domain="com.microsoft")
+    g.node("Relu", [g.node("ZyfaPrefillAttention", [x, x, x], "a")], "y")
+    settled = settle(model_file.load(g.save(tmp_path / "m.onnx", {"y": FLOAT})), {}, {})
+    with pytest.raises(MigraphxError, match=r"^segment 1: the shape of a is not known$"):
+        onnx_model(settled, steps(settled)[-1])
 
 
 def test_side_by_side_nodes_share_a_place(tmp_path):
