@@ -160,13 +160,16 @@ def test_every_optional_input_and_output(ref, tmp_path):
 EXPORTED = (
     ("llama__optimum__sdpa_past", "2x7+5"),
     ("gpt2__ts17__sdpa_mask_dyn_fp32", "2x12 left3"),
-    ("gpt_oss__dynamo23__eager_mask_dyn_fp32", "2x12 left3"),  # RMSNormalization, sinks, windows, experts
+    (
+        "gemma2__dynamo23__eager_mask_dyn_fp32",
+        "1x12 left3",
+    ),  # RMSNormalization and RotaryEmbedding of opset 23
     ("whisper__dynamo18__sdpa_whisper_dyn_fp32", "2x12"),
 )
 
 # Operators of exported models that MIGraphX 7.1 has not, or not in the form that ONNX gives them.
 UNKNOWN = ("EmbedLayerNormalization", "BiasGelu")
-FREE = ("NonZero", "how much it makes depends on values")
+WRONG = (("NonZero", "how much it makes depends on values"), ("TopK", "numbers change from run to run"))
 
 
 def check_exported(ref, folder, entry, words) -> None:
@@ -190,7 +193,7 @@ def test_all_exported_models(ref, tmp_path, entry):
         check_exported(ref, tmp_path, entry, entry.runnable[-1])
     except Refused as reason:
         known = [(name, "MIGraphX cannot import this node") for name in UNKNOWN]
-        assert any(f": {name} '" in str(reason) and text in str(reason) for name, text in (*known, FREE)), (
+        assert any(f": {name} '" in str(reason) and text in str(reason) for name, text in (*known, *WRONG)), (
             reason
         )
 

@@ -45,15 +45,24 @@ def test_the_node_is_named_wherever_it_is(ref, tmp_path):
     y = g.node("Relu", [g.node("ZyfaPrefillAttention", [x, x, x], "a")], "r")
     for at in range(5):
         y = g.node("Abs", [y], f"abs{at}")
-    y = g.node(
-        "TopK",
-        [y, g.node("Cast", [g.node("ReduceMax", [y], "k", keepdims=0)], "n", to=TensorProto.INT64)],
-        ["v", "i"],
-    )
+    length = g.node("Cast", [g.node("ReduceMax", [y], "m", keepdims=0)], "n", to=TensorProto.INT64)
+    y = g.node("Tile", [y, length], "t")
     g.node("Neg", [y], "y")
     path = g.save(tmp_path / "m.onnx", {"y": FLOAT})
-    with pytest.raises(Refused, match=r"^MigraphxError: TopK 'TopK_v': MIGraphX cannot import this node: \S"):
+    with pytest.raises(Refused, match=r"^MigraphxError: Tile 'Tile_t': MIGraphX cannot import this node: \S"):
         ref.compile(path)
+
+
+def test_operators_that_the_ref_target_gets_wrong(ref, tmp_path):
+    g = Graph()
+    k = g.constant("k", np.array([2], np.int64))
+    g.node("TopK", [g.input("x", FLOAT, [24, 32]), k], ["y", "i"])
+    expect_refusal(
+        ref,
+        g.save(tmp_path / "m.onnx", {"y": FLOAT}),
+        "MigraphxError: TopK 'TopK_y': MIGraphX's ref target computes its rows in threads that share memory, so that numbers"
+        " change from run to run; use target 'gpu'",
+    )
 
 
 @pytest.mark.parametrize("place", ["made", "read"])

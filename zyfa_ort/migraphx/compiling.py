@@ -144,6 +144,8 @@ def _add_segment(settled: Settled, plan: cut.SegmentPlan, options: _Options, mad
     for value in plan.inputs:
         if 0 in (settled.fact(value).shape or ()):
             raise MigraphxError(f"{name}: {value.name} has no elements, which MIGraphX has no tensors for")
+    if options.target == "ref":
+        cut.refuse_on_ref(plan)
     program = _parsed(settled, plan)
     for value, shape in zip(plan.outputs, program.outputs(), strict=True):
         _learn(settled, name, value, TensorType(shape.dtype, shape.lengths))

@@ -30,8 +30,11 @@ REFUSED_TYPES: Final = frozenset(
 KNOWN_DOMAINS: Final = ("", "ai.onnx", "com.microsoft")
 TAKEN_FOR_OTHERS: Final = frozenset({"Attention", "RotaryEmbedding"})
 # Operators whose results have as many elements as values say. MIGraphX imports them with the most there can be, filled up with
-# zeros, and Loop with at most 10 steps: other numbers without a word (a mixture of experts with NonZero was off by 0.8).
+# zeros (NonZero of 1, 0, 2, 0 gives 0, 2, 0, 0), and Loop with at most 10 steps: other numbers without a word.
 FREE_LENGTHS: Final = frozenset({"NonZero", "Unique", "Compress", "NonMaxSuppression", "Loop"})
+# Operators whose rows the ref target computes in threads that share memory: of 2,000 rows of TopK some are wrong in 28 of 30
+# runs, of 24 in 1 (7.1.1).
+RACING_ON_REF: Final = frozenset({"TopK"})
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,17 @@ def _refuse_misread(node: ir.Node, may_expand: bool) -> None:
     else:
         return
     raise MigraphxError(f"{node.op_type} '{label(node)}': {why}; export the model without it")
+
+
+def refuse_on_ref(plan: SegmentPlan) -> None:
+    """Raises MigraphxError: the segment has an operator that the ref target gets wrong."""
+    for node in plan.nodes:
+        for one in (node, *(inner for body in bodies(node) for inner in body.all_nodes())):
+            if is_op(one, *RACING_ON_REF):
+                raise MigraphxError(
+                    f"{one.op_type} '{label(one)}': MIGraphX's ref target computes its rows in threads that share memory, so"
+                    " that numbers change from run to run; use target 'gpu'"
+                )
 
 
 def onnx_model(settled: Settled, plan: SegmentPlan) -> bytes:
