@@ -221,6 +221,7 @@ class _Plan:
         inputs = {"query": t.query, "key": t.key, "value": t.value}
         first = self.steps.workspace.size
         codes = {name: self._room(sizes[name], dims[name], "float8e4m3fn") for name in sizes}
+        coded = replace(t, query=codes["query"], key=codes["key"], value=codes["value"])
         for name, tensor in inputs.items():
             check_strides(name, tensor.strides, ANY_ROW)
         if is_padded(p, row):
@@ -229,16 +230,16 @@ class _Plan:
             for name, x in inputs.items():
                 target = codes[name].at, codes[name].strides
                 self.steps.copy(x, target, sizes[name][:3], sizes[name][3])
-            return replace(t, **codes)
+            return coded
         seen = p.visible_keys_of_any_row()
         masked = p.key_mask != "none"
-        scales = {
+        scales: dict[str, At | None] = {
             "q_scale": self._quantise(t.query, codes["query"], sizes["query"], (0, p.q_len), False, True),
             "k_scale": self._quantise(t.key, codes["key"], sizes["key"], seen, masked, True),
             "v_scale": self._quantise(t.value, codes["value"], sizes["value"], seen, masked, False),
         }
         strides = {name: Strides(p.q_heads if name == "q_scale" else p.kv_heads, 1) for name in scales}
-        return replace(t, **codes, scales=scales, scale_strides=strides)
+        return replace(coded, scales=scales, scale_strides=strides)
 
     def _room(self, sizes: Sizes, dim: int, dtype: str) -> Tensor:
         batch, heads, rows, _ = sizes

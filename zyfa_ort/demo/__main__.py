@@ -100,10 +100,15 @@ def _print_emulated(emulated: Emulated) -> None:
             f"{row.top1:.1%}",
         )  # fmt: skip
     out.print(made)
-    out.print("Errors are relative. Device memory faults when the host touches it: nothing did.", markup=False)
+    out.print(
+        "Errors are relative. Device memory faults when the host touches it: nothing did.", markup=False
+    )
     out.print(f"Findings of the emulator: {emulated.findings or 'none'}", markup=False)
     if not emulated.holds:
-        print("error: the bounds are not held, a node of ours is not on the GPU, or there are findings", file=sys.stderr)
+        print(
+            "error: the bounds are not held, a node of ours is not on the GPU, or there are findings",
+            file=sys.stderr,
+        )
 
 
 if __name__ == "__main__":

@@ -74,7 +74,9 @@ def load_checkpoint(layers: int | None = None) -> Checkpoint:
     there = _field(reader, "llama.block_count")
     if layers is not None and not 1 <= layers <= there:
         raise InputError(f"layers: expected 1 to {there}, got {layers}")
-    return Checkpoint(_model(reader, layers or there), _tokenizer(reader), _field(reader, "tokenizer.ggml.eos_token_id"))
+    return Checkpoint(
+        _model(reader, layers or there), _tokenizer(reader), _field(reader, "tokenizer.ggml.eos_token_id")
+    )
 
 
 def _field(reader: GGUFReader, name: str) -> Any:

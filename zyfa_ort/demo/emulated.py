@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 # Precisions with GPU kernels, and edge tiles that have one.
 ON_GPU = tuple(v for v in VARIANTS if v.precision in ("bf16", "fp8") and v.fp8_edges != "bf16")
+ALIKE_LAYERS = (
+    2  # measured: FP8 differs by 1e-6 behind 2 layers and by 4e-2 behind 30, its distance from the original
+)
 DECODED_ROWS = 16  # at most so many query rows are decoded (docs/kernels.md)
 Step = Literal["prefill", "decode"]
 Placement = tuple[tuple[str, str, int], ...]  # provider, operator, number of nodes
@@ -74,7 +77,7 @@ def run_emulated(folder: Path, say: Say, layers: int = 2, tokens: int = 40) -> E
         InputError: the package that carries the model is not installed, or a number is out of range.
         DeviceError: HIP was opened in this process already, and it is not the emulated device.
     """
-    device = _device()
+    device, before = _device(), _findings()
     cache = MainCache(folder / f"layers-{layers}")
     cache.folder.mkdir(parents=True, exist_ok=True)
     _export(cache, layers, say)
@@ -91,7 +94,8 @@ def run_emulated(folder: Path, say: Say, layers: int = 2, tokens: int = 40) -> E
         session = _on_device(cache.fused(variant))
         placement[variant.title] = _placement(session)
         rows += _compare(session, api.session(cache.fused(variant), "cpu"), ids[:, :tokens], variant, layers)
-    return Emulated(device, layers, placement, tuple(rows), _findings())
+    after = _findings()
+    return Emulated(device, layers, placement, tuple(rows), after if after != before else "")
 
 
 def _device() -> str:
@@ -178,16 +182,19 @@ def _row(
 
 
 def bound(variant: Variant, tokens: int, layers: int) -> float:
-    """Of the same arithmetic in another order, layer by layer; decode of FP8 leaves out the rounding of P."""
-    if variant.precision == "bf16":
-        return layers * numerics.TOLERANCES["bf16"].relative
-    if tokens <= DECODED_ROWS:
-        return numerics.MODEL_BOUNDS["fp8"].relative
-    return layers * numerics.TOLERANCES["fp8_model_bfloat16"].relative
+    """Of the same arithmetic in another order, layer by layer; decode of FP8 leaves out the rounding of P.
+
+    Behind more layers no code is the same any more, and two models of one precision are as far apart as from the original.
+    """
+    exact_softmax = variant.precision == "fp8" and tokens <= DECODED_ROWS
+    if exact_softmax or layers > ALIKE_LAYERS:
+        return numerics.MODEL_BOUNDS[variant.precision].relative
+    kernel = "bf16" if variant.precision == "bf16" else "fp8_model_bfloat16"
+    return layers * numerics.TOLERANCES[kernel].relative
 
 
 def _findings() -> str:
-    """Errors, warnings and refusals of the emulated device."""
+    """The last of the emulated device's errors, warnings and refusals in this process."""
     library = ctypes.CDLL(hip_library_path())
     report = library.zyfa_emulated_last_report
     report.argtypes, report.restype = (ctypes.c_char_p, ctypes.c_size_t), ctypes.c_size_t
