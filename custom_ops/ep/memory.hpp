@@ -6,7 +6,7 @@
 
 namespace zyfa::ep {
 
-// Takes from the device's pool, which outlives it.
+// Takes from the device's pool, which outlives it. Why it had no memory last, ops::why_no_memory says.
 class Allocator : public OrtAllocator {
  public:
   Allocator(hip::Device& device, const OrtMemoryInfo* info);

@@ -1,5 +1,6 @@
 #include "api.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -12,6 +13,7 @@ namespace zyfa::ops {
 const OrtApi* api = nullptr;
 uint32_t api_version = 0;
 uint32_t runtime_minor = 0;
+std::string (*why_no_memory)() = nullptr;
 
 namespace {
 
@@ -64,13 +66,32 @@ struct ParallelWork {
   }
 };
 
+// A failure that ONNX Runtime reported, with its own code.
+struct StatusError : Error {
+  StatusError(OrtErrorCode found, const char* message) : Error(message), code(found) {}
+  OrtErrorCode code;
+};
+
+OrtStatus* status_of(OrtErrorCode code, const std::string& where, const Error& error) noexcept {
+  try {
+    return api->CreateStatus(code, (where + ": " + error.what()).c_str());
+  } catch (...) {
+    return api->CreateStatus(ORT_FAIL, "out of memory");
+  }
+}
+
 }  // namespace
 
 void check(OrtStatus* status) {
   if (status == nullptr) return;
-  const std::string message = api->GetErrorMessage(status);
+  const StatusError error(api->GetErrorCode(status), api->GetErrorMessage(status));
   api->ReleaseStatus(status);
-  throw Error(message);
+  throw error;
+}
+
+void fail_without_memory(const std::string& what) {
+  const std::string reason = why_no_memory != nullptr ? why_no_memory() : "";
+  fail<DeviceError>(what, ": expected memory, got none", reason.empty() ? "" : ": ", reason);
 }
 
 bool succeeded(OrtStatus* status) {
@@ -82,12 +103,13 @@ bool succeeded(OrtStatus* status) {
 OrtStatus* status_of_current_exception(const std::string& where) noexcept {
   try {
     throw;
+  } catch (const StatusError& error) {
+    return status_of(error.code, where, error);
+  } catch (const DeviceError& error) {
+    // Not ORT_EP_FAIL: at that code the Python package runs the session again on the CPU, for good (1.32).
+    return status_of(ORT_FAIL, where, error);
   } catch (const Error& error) {
-    try {
-      return api->CreateStatus(ORT_INVALID_ARGUMENT, (where + ": " + error.what()).c_str());
-    } catch (...) {
-      return api->CreateStatus(ORT_FAIL, "out of memory");
-    }
+    return status_of(ORT_INVALID_ARGUMENT, where, error);
   } catch (const std::bad_alloc&) {
     return api->CreateStatus(ORT_FAIL, "out of memory");
   } catch (const std::exception& error) {
@@ -276,6 +298,8 @@ RunContext::Output RunContext::optional_output(size_t index, const std::vector<i
   if (value == nullptr) return {};
   Output output{true, nullptr};
   check(api->GetTensorMutableData(value, &output.data));
+  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  if (output.data == nullptr && !empty) fail_without_memory("output " + std::to_string(index));
   return output;
 }
 

@@ -137,6 +137,14 @@ KERNELS: tuple[KernelRow, ...] = (
     *_convert_rows(),
 )
 
+# Types of the two products of a kernel, QK and PV. Decode of codes takes them as the bfloat16 numbers that they are.
+PRODUCTS = {
+    "fp8_prefill": ("float8e4m3fn", "float8e4m3fn"),
+    "bf16_prefill": ("bfloat16", "bfloat16"),
+    "bf16_prefill_general": ("bfloat16", "bfloat16"),
+    "decode": ("bfloat16", "bfloat16"),
+}
+
 CPU = "or run this node on the CPU"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import zyfa_ort
 
-ENTRY_POINTS = {"RegisterCustomOps", "CreateEpFactories", "ReleaseEpFactory"}
+ENTRY_POINTS = {"RegisterCustomOps", "CreateEpFactories", "ReleaseEpFactory", "zyfa_last_refusal"}
 ALLOWED_LIBRARIES = ("libm.so", "libc.so", "libpthread.so", "libdl.so", "librt.so", "ld-linux")
 
 

@@ -74,6 +74,7 @@ ort.InferenceSession(model.SerializeToString(), options)
         "ZyfaExecutionProvider: ZyfaPrefillAttention 'node' runs on the CPU: precision: expected bf16 or fp8"
     )
     assert wanted in done.stderr
+    assert "ZyfaExecutionProvider: 1 of 1 nodes of ai.zyfa run on the CPU" in done.stderr
 
 
 @pytest.mark.parametrize("dims", [(96, 96), (80, 80)])
