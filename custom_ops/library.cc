@@ -41,7 +41,7 @@ class Library {
     ops::add_attention(table_, ops::api_version);
     ops::add_quantize_fp8(table_, ops::api_version);
     ops::add_hadamard(table_, ops::api_version);
-    if (ops::api_version >= ep::kOldestApi) ep::add_gpu_kernels(table_, ops::api_version);
+    ep::add_gpu_kernels(table_, ops::api_version);
     for (const auto& op : table_.ops()) ops::check(ops::api->CustomOpDomain_Add(domain_, op.get()));
   }
 

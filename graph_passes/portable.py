@@ -11,6 +11,7 @@ right anywhere, not to be fast.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -232,7 +233,8 @@ class _Body:
     def output(self, weights: str, total: str, seen: str, value: str) -> None:
         """Values that a row does not see are left out of its sum even if they are NaN or infinite."""
         kind, zero = self.kind, self.number(0.0)
-        is_odd = self.op("Or", self.op("IsNaN", value), self.op("IsInf", value))
+        # Without IsNaN and IsInf, which the MIGraphX provider of ONNX Runtime 1.27 does not take.
+        is_odd = self.op("Not", self.op("Less", self.op("Abs", value), self.number(math.inf)))
         plain = self.op("MatMul", weights, self.op("Where", is_odd, zero, value))
         sees_odd = self.op("MatMul", self.op("Cast", seen, to=1), self.op("Cast", is_odd, to=1))
         sums = self.op("Where", self.op("Greater", sees_odd, zero), self.op("MatMul", weights, value), plain)

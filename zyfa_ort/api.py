@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from zyfa_ort.errors import DeviceError, InputError
+from zyfa_ort.errors import InputError
 from zyfa_ort.library import register
 from zyfa_ort.tensors import from_ortvalue, to_ortvalue
 
@@ -100,52 +100,45 @@ def session(
     *,
     options: onnxruntime.SessionOptions | None = None,
     provider_options: Mapping[str, str] | None = None,
+    providers: Sequence[str] | None = None,
+    strict: bool = False,
 ) -> onnxruntime.InferenceSession:
     """An ONNX Runtime session for a fused (or any) model, with the operators registered.
 
     Args:
         path: ONNX file.
-        device: "cpu"; "gpu" fails when there is none, or when a node of ours has no GPU kernel (all other nodes run on the
-            CPU); "auto" is the GPU where there is a real one with our kernels, and leaves nodes without to the CPU.
-        options: session options to use; library and provider are registered on them.
-        provider_options: for the GPU: device_id, precision, allow_fallback, byte_rounding (docs/gpu.md).
+        device: "cpu"; "gpu" fails when there is none, or when a node of ours has no GPU kernel; "auto" is the GPU where there
+            is a real one with our kernels, and leaves nodes without to the CPU. What does not run on the GPU then is said in
+            a ``PlacementWarning``.
+        options: session options to use; library and providers are registered on them.
+        provider_options: for the GPU: device_id, precision, allow_fallback, byte_rounding (docs/gpu.md); with
+            onnxruntime-rocm those of its ROCm provider.
+        providers: execution providers for all other nodes, in front of the CPU's. None: the MIGraphX provider beside a GPU,
+            where this ONNX Runtime has it.
+        strict: a node of ours that is not where it was asked to be, and with "gpu" any node on the CPU, is an error.
 
     Raises:
-        DeviceError: "gpu" where this machine has none, or ONNX Runtime is older than 1.24.
-        InputError: a node of the domain ``ai.zyfa`` has an unknown attribute.
+        DeviceError: "gpu" where this machine has none, a provider that cannot be loaded, or an ONNX Runtime before 1.24 that
+            has no ROCm provider.
+        InputError: a node of the domain ``ai.zyfa`` has an unknown attribute; an unknown device or provider.
         LibraryError: the operator library is missing or cannot be loaded.
+        PlacementError: `strict`, with the counts and what helps.
     """
     import onnxruntime as ort
 
-    from zyfa_ort import gpu
+    from zyfa_ort import hosts
     from zyfa_ort.node_check import check_nodes
+    from zyfa_ort.session_placement import check_placement
 
-    if device not in ("auto", "cpu", "gpu"):
-        raise InputError(f"device: expected 'auto', 'cpu' or 'gpu', got {device!r}")
     given = dict(provider_options or {})
-    found = None
-    if device == "gpu":
-        found = gpu.chosen(given)
-    elif device == "auto":
-        found = _real_gpu(given)
+    host = hosts.choose(device, given, providers)
+    if device == "auto" and host.device is not None:
         given.setdefault("allow_fallback", "1")
     check_nodes(Path(path))
     registered = register(options if options is not None else ort.SessionOptions())
-    if found is None:
-        return ort.InferenceSession(str(path), registered, providers=["CPUExecutionProvider"])
-    gpu.add_provider(registered, found, given)
-    return ort.InferenceSession(str(path), registered)
-
-
-def _real_gpu(provider_options: Mapping[str, str]) -> Any | None:
-    """A device for "auto", None where only the CPU will do."""
-    from zyfa_ort import gpu
-
-    try:
-        found = gpu.chosen(provider_options)
-    except DeviceError:
-        return None
-    return found if gpu.is_real(found) else None
+    made = hosts.open_session(str(path), host, registered, given)
+    check_placement(made, Path(path), host, device, given, providers, strict)
+    return made
 
 
 def run(

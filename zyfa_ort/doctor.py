@@ -7,7 +7,7 @@ import importlib.metadata
 import importlib.util
 import platform
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -23,8 +23,6 @@ State = Literal["ok", "note", "problem"]
 # Distributions that provide the module onnxruntime; only one can be installed at a time.
 _RUNTIMES = ("onnxruntime", "onnxruntime-rocm", "onnxruntime-migraphx", "onnxruntime-gpu")
 _KFD_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
-# The MIGraphX provider of the 1.27.1 wheel takes nothing from a graph with more unknown nodes than this.
-_MIGRAPHX_UNKNOWN_NODES = 10
 # Work-items of the emulator's trial run: one wave.
 _EMULATED = 64
 
@@ -75,12 +73,28 @@ def _runtime() -> Iterator[Finding]:
     import onnxruntime as ort
 
     yield Finding("ONNX Runtime", "ok", f"{names}, providers {', '.join(ort.get_available_providers())}")
-    if "MIGraphXExecutionProvider" in ort.get_available_providers():
+    yield from _amd_providers(ort.get_available_providers())
+
+
+def _amd_providers(available: Sequence[str]) -> Iterator[Finding]:
+    """What AMD's wheels do with models that have nodes of ours in them."""
+    from zyfa_ort import hosts, placement, placement_rules
+
+    if hosts.MIGRAPHX in available:
         yield Finding(
             "MIGraphX provider",
             "note",
-            f"takes nothing, silently, from a graph with more than {_MIGRAPHX_UNKNOWN_NODES} nodes it does not know",
-            "a fused model of more layers runs wholly on the CPU under this provider",
+            f"silently takes nothing from a graph with more than {placement.MOST_UNKNOWN} nodes it does not know; with any "
+            "such node only segments in which some matrix product, convolution or pool has no input of more than "
+            f"{placement_rules.MOST_ELEMENTS} elements",
+            f"'zyfa-ort inspect MODEL --placement' counts; {placement.REMEDIES}",
+        )
+    if hosts.ROCM in available:
+        yield Finding(
+            "ROCm provider",
+            "note",
+            "runs our nodes; its own kernels in the wheel onnxruntime-rocm 1.22 have no code for gfx950",
+            "on an MI355X use onnxruntime 1.24 or later",
         )
 
 
@@ -154,8 +168,12 @@ def _provider() -> Iterator[Finding]:
     """What our plugin provider would run on; only where there is a HIP library to open."""
     if importlib.util.find_spec("onnxruntime") is None or not any(map(_loads, hip.candidates())):
         return
-    from zyfa_ort import gpu
+    import onnxruntime as ort
 
+    from zyfa_ort import gpu, hosts
+
+    if hosts.ROCM in ort.get_available_providers():
+        return
     subject = "GPU provider"
     try:
         found = gpu.devices()

@@ -19,6 +19,14 @@ class HipError(DeviceError):
     """A call of the device's runtime failed."""
 
 
+class PlacementError(ZyfaError):
+    """Nodes of a model do not run where they were asked to."""
+
+
+class PlacementWarning(UserWarning):
+    """Nodes of a model do not run where one would expect."""
+
+
 class ProbeError(ZyfaError):
     """Stored answers of a device are damaged, incomplete or another device's."""
 

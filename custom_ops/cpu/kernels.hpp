@@ -15,10 +15,27 @@ namespace zyfa::cpu {
 constexpr int64_t kTileKeys = 64;    // one bit per key fits a 64-bit word
 constexpr int64_t kLaneBlock = 16;   // lanes come in blocks
 constexpr int64_t kPanelLanes = 64;  // at most
-constexpr int64_t kFewRows = 4;      // lanes that have products of their own
-constexpr int64_t kStep = 32;        // dims and columns of operands are zero-padded to multiples of this
+constexpr int64_t kHalfLanes = kPanelLanes / 2;
+constexpr int64_t kFewRows = 4;  // lanes that have products of their own
+constexpr int64_t kStep = 32;    // dims and columns of operands are zero-padded to multiples of this
 
 constexpr int64_t padded(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
+
+// Keys of a tile, from an even number to an even number.
+struct KeySpan {
+  int64_t first = 0, count = kTileKeys;
+
+  bool operator==(const KeySpan& other) const { return first == other.first && count == other.count; }
+};
+
+// What each half of a panel's lanes may see of a tile. Products leave out the rest: scores there are not
+// written, probabilities there must be 0.
+struct KeySpans {
+  KeySpan half[2];
+
+  const KeySpan& of(int64_t lane) const { return half[lane / kHalfLanes]; }
+  bool are_one() const { return half[0] == half[1]; }
+};
 
 // What operands of the products are made of.
 enum class Operand {
@@ -63,10 +80,11 @@ struct Kernels {
   Operand fastest;  // for values that bfloat16 holds exactly
 
   // s[key][lane] = sum over dims of k[key][dim] * q[dim][lane]. `k_stride` in elements.
-  void (*scores)(const float* k, int64_t k_stride, const float* q, int64_t dim, int64_t lanes, float* s);
+  void (*scores)(const float* k, int64_t k_stride, const float* q, int64_t dim, int64_t lanes,
+                 const KeySpans& spans, float* s);
   // o[column][lane] = o[column][lane] * keep[lane] + sum over keys of v[key][column] * p[key][lane].
   void (*accumulate)(const float* v, int64_t v_stride, const float* p, int64_t columns, int64_t lanes,
-                     const float* keep, float* o);
+                     const KeySpans& spans, const float* keep, float* o);
   // The same for up to kFewRows rows, whose queries lie as rows; K and V of any floating point type. The
   // other lanes of s and o are left as they are.
   void (*scores_few)(DType type, const void* k, int64_t k_stride, const float* q, int64_t q_stride,
@@ -76,9 +94,9 @@ struct Kernels {
   // The same on bfloat16 pairs, with second terms unless `low` is null; null where FP32 is as fast. `dim` and
   // `columns` are multiples of kStep; v is columns x kTileKeys.
   void (*scores_pairs)(const uint16_t* k, int64_t k_stride, const uint32_t* q, int64_t dim, int64_t lanes,
-                       float* s);
+                       const KeySpans& spans, float* s);
   void (*accumulate_pairs)(const uint16_t* v, const uint32_t* p, const uint32_t* low, int64_t columns,
-                           int64_t lanes, const float* keep, float* o);
+                           int64_t lanes, const KeySpans& spans, const float* keep, float* o);
   // See PairsScope.
   void (*begin_pairs)();
   void (*end_pairs)();

@@ -149,14 +149,14 @@ void TileOperands::scores(const void* q, PanelSize size, float* s) const {
   switch (form_) {
     case Operand::fp32:
       return kernels_.scores(static_cast<const float*>(key_.data), key_.stride, static_cast<const float*>(q),
-                             dims_, size.lanes, s);
+                             dims_, size.lanes, size.spans, s);
     case Operand::fp32_few_rows:
       return kernels_.scores_few(key_.type, key_.data, key_.stride, static_cast<const float*>(q),
                                  padded(dims_, kStep), dims_, size.rows, size.lanes,
                                  ahead(value_, columns_, 0), s);
     case Operand::bfloat16_pairs:
       return kernels_.scores_pairs(static_cast<const uint16_t*>(key_.data), key_.stride,
-                                   static_cast<const uint32_t*>(q), dims_, size.lanes, s);
+                                   static_cast<const uint32_t*>(q), dims_, size.lanes, size.spans, s);
   }
 }
 
@@ -192,13 +192,13 @@ void TileOperands::multiply(const Tile& v, const Probabilities& p, PanelSize siz
   switch (form_) {
     case Operand::fp32:
       return kernels_.accumulate(static_cast<const float*>(v.data), v.stride, p.fp32, columns_, size.lanes,
-                                 keep, o);
+                                 size.spans, keep, o);
     case Operand::fp32_few_rows:
       return kernels_.accumulate_few(v.type, v.data, v.stride, p.fp32, columns_, size.rows, size.lanes, keep,
                                      ahead(key_, dims_, 1), o);
     case Operand::bfloat16_pairs:
       return kernels_.accumulate_pairs(static_cast<const uint16_t*>(v.data), p.pairs, p.low_pairs, columns_,
-                                       size.lanes, keep, o);
+                                       size.lanes, size.spans, keep, o);
   }
 }
 

@@ -16,9 +16,10 @@ struct OperandSource {
   float value_factor;  // then V is multiplied; 1 with Operand::bfloat16_pairs
 };
 
-// Query rows of a panel, and its lanes with padding.
+// Query rows of a panel, its lanes with padding, and what they see of the tile.
 struct PanelSize {
   int64_t rows, lanes;
+  const KeySpans& spans;
 };
 
 // P of a panel: FP32, or pairs and, unless null, pairs of second terms.

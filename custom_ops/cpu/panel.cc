@@ -22,6 +22,11 @@ void apply_sign(const ScoreScale& scale, int64_t count, float* row) {
     for (int64_t i = 0; i < count; ++i) row[i] = row[i] == row[i] ? 0.0f : row[i];
 }
 
+// Which key of the tile a key is, from 0 to kTileKeys.
+int32_t in_tile(int64_t key, int64_t tile) {
+  return static_cast<int32_t>(std::clamp<int64_t>(key - tile * kTileKeys, 0, kTileKeys));
+}
+
 }  // namespace
 
 PanelScratch::PanelScratch(int64_t row_words, Arena& arena)
@@ -83,27 +88,39 @@ void Panel::read_query(const RowView& view, const QueryForm& form, int64_t lane,
   call_.kernels.to_fp32(DType::float8e4m3fn, codes, dim, row);
 }
 
+void Panel::prepare_row(const RowView& view, const QueryForm& form, const ScoreScale& scale, int64_t lane,
+                        float* row, uint16_t* pairs) const {
+  const int64_t dim = call_.problem.qk_dim;
+  if (is_pairs(form_) && form.fp8_scales == nullptr && !scale.negate && !scale.zero)
+    return call_.kernels.to_bfloat16(view.dtype, view.at(batch_, rows.head(lane), rows.row(lane)), dim,
+                                     pairs);
+  read_query(view, form, lane, row);
+  apply_sign(scale, dim, row);
+  if (!form.to_bfloat16 && !is_pairs(form_)) return;
+  call_.kernels.to_bfloat16(DType::float32, row, dim, pairs);
+  if (!is_pairs(form_)) call_.kernels.to_fp32(DType::bfloat16, pairs, dim, row);
+}
+
 PanelQuery Panel::load_query(const RowView& view, const QueryForm& form,
                              const std::function<ScoreScale(int64_t head)>& scale_of, Arena& arena) const {
   const int64_t dim = call_.problem.qk_dim, width = padded(dim, kStep), stride = 2 * width;
   const Kernels& kernels = call_.kernels;
   PanelQuery query;
   query.data = arena.take<float>(width * kPanelLanes);
-  std::fill_n(scratch_.rows, kPanelLanes * stride, 0u);
+  int64_t head = -1;
+  ScoreScale scale{};
   for (int64_t lane = 0; lane < lanes; ++lane) {
     const bool there = lane < rows.lanes;
-    const ScoreScale scale = scale_of(rows.head(there ? lane : 0));
+    if (const int64_t of = rows.head(there ? lane : 0); of != head) scale = scale_of(head = of);
     query.scale.finished = scale.finished;
     query.scale.factor[lane] = scale.factor;
     query.natural[lane] = scale.natural;
-    if (!there) continue;
     float* row = reinterpret_cast<float*>(scratch_.rows + lane * stride);
     uint16_t* pairs = reinterpret_cast<uint16_t*>(row + width);
-    read_query(view, form, lane, row);
-    apply_sign(scale, dim, row);
-    if (!form.to_bfloat16 && !is_pairs(form_)) continue;
-    kernels.to_bfloat16(DType::float32, row, dim, pairs);
-    kernels.to_fp32(DType::bfloat16, pairs, dim, row);
+    if (there) prepare_row(view, form, scale, lane, row, pairs);
+    const int64_t made = there ? dim : 0;
+    std::fill(row + made, row + width, 0.0f);
+    std::fill(pairs + made, pairs + 2 * padded(width / 2, kLaneBlock), uint16_t{0});
   }
   if (form_ == Operand::fp32_few_rows) {
     for (int64_t lane = 0; lane < rows.lanes; ++lane)
@@ -111,7 +128,6 @@ PanelQuery Panel::load_query(const RowView& view, const QueryForm& form,
                   static_cast<float*>(query.data) + lane * width);
     return query;
   }
-  // Dims beyond qk_dim are 0 and, in FP32, not read.
   const bool fp32 = !is_pairs(form_);
   kernels.transpose(scratch_.rows + (fp32 ? 0 : width), stride, lanes,
                     fp32 ? width : padded(width / 2, kLaneBlock), static_cast<uint32_t*>(query.data), lanes);
@@ -123,7 +139,24 @@ bool Panel::look_at(int64_t tile) {
   tile_ = tile;
   unmasked_ = call_.mask.bits(batch_, tile);
   partial_ = unmasked_ != ~uint64_t{0} || first < common_.begin || past > common_.end;
-  return unmasked_ != 0 && first < together_.end && past > together_.begin;
+  if (unmasked_ == 0 || first >= together_.end || past <= together_.begin) return false;
+  find_spans();
+  return true;
+}
+
+void Panel::find_spans() {
+  spans_ = {};
+  if (!partial_) return;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    begin_[lane] = in_tile(range_[lane].begin, tile_);
+    end_[lane] = in_tile(range_[lane].end, tile_);
+  }
+  for (int64_t lane = 0; lane < lanes; lane += kHalfLanes) {
+    const int64_t past = std::min(lane + kHalfLanes, lanes);
+    const int64_t first = *std::min_element(begin_ + lane, begin_ + past) / 2 * 2;
+    const int64_t end = padded(*std::max_element(end_ + lane, end_ + past), 2);
+    spans_.half[lane / kHalfLanes] = {first, std::max<int64_t>(end - first, 0)};
+  }
 }
 
 uint64_t Panel::seen(int64_t lane) const {
@@ -131,15 +164,9 @@ uint64_t Panel::seen(int64_t lane) const {
 }
 
 void Panel::finish_scores(const PanelQuery& query, bool log2_units) {
+  const bool hides = partial_;
   if (call_.tensors.attn_bias != nullptr || call_.problem.softcap > 0.0f) finish_logits(query, log2_units);
-  if (!partial_) return;
-  int32_t begin[kPanelLanes], end[kPanelLanes];
-  const int64_t first = tile_ * kTileKeys;
-  for (int64_t lane = 0; lane < lanes; ++lane) {
-    begin[lane] = static_cast<int32_t>(std::clamp<int64_t>(range_[lane].begin - first, 0, kTileKeys));
-    end[lane] = static_cast<int32_t>(std::clamp<int64_t>(range_[lane].end - first, 0, kTileKeys));
-  }
-  call_.kernels.hide(unmasked_, begin, end, lanes, scratch_.scores);
+  if (hides) call_.kernels.hide(unmasked_, begin_, end_, lanes, scratch_.scores);
 }
 
 void Panel::finish_logits(const PanelQuery& query, bool log2_units) {
@@ -265,7 +292,8 @@ void Panel::write(float unit, const std::function<float(int64_t head)>& value_sc
       divisor = state.sum[lane];
       if (call_.tensors.sinks != nullptr)
         divisor += std::exp2(std::fma(call_.tensors.sinks[head], kLog2E, static_cast<float>(unit - anchor)));
-      lse = static_cast<float>(kLn2 * (anchor + std::log2(static_cast<double>(state.sum[lane])) - unit));
+      if (call_.tensors.lse != nullptr)
+        lse = static_cast<float>(kLn2 * (anchor + std::log2(static_cast<double>(state.sum[lane])) - unit));
     }
     kernels.write_row(p.out_dtype, o, p.v_dim, factor, divisor, output_row(lane));
     if (call_.tensors.lse != nullptr) call_.tensors.lse[(batch_ * p.q_heads + head) * p.q_len + row] = lse;

@@ -85,7 +85,7 @@ class Panel {
   PanelQuery load_query(const RowView& view, const QueryForm& form,
                         const std::function<ScoreScale(int64_t head)>& scale_of, Arena& arena) const;
 
-  PanelSize size() const { return {rows.lanes, lanes}; }
+  PanelSize size() const { return {rows.lanes, lanes, spans_}; }
   // Sets what lanes see of the tile; false when none sees anything.
   bool look_at(int64_t tile);
   // Softcap and bias (when the problem has them), then -inf for what a lane does not see. Logits are left in
@@ -114,8 +114,12 @@ class Panel {
 
  private:
   void read_query(const RowView& view, const QueryForm& form, int64_t lane, float* row) const;
+  // A row of Q as it enters the products: `row` in FP32, or `pairs`.
+  void prepare_row(const RowView& view, const QueryForm& form, const ScoreScale& scale, int64_t lane,
+                   float* row, uint16_t* pairs) const;
 
   friend class PartialPanel;
+  void find_spans();
   void finish_logits(const PanelQuery& query, bool log2_units);
   std::byte* output_row(int64_t lane) const;
   void fetch_output(int64_t lane) const;
@@ -133,6 +137,8 @@ class Panel {
   int64_t tile_ = 0;
   uint64_t unmasked_ = 0;
   bool partial_ = false;
+  int32_t begin_[kPanelLanes], end_[kPanelLanes];  // keys that lanes see of a partial tile
+  KeySpans spans_;
   uint64_t removed_[kPanelLanes] = {};  // keys that the bias hides
 };
 

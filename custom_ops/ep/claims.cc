@@ -84,15 +84,15 @@ AttentionAttributes with_options(AttentionAttributes attributes, DType dtype, co
   return attributes;
 }
 
-void check_attention(const ops::StaticInputs& in, const AttentionAttributes& a, const Provider& provider) {
+void check_attention(const ops::StaticInputs& in, const AttentionAttributes& a, const Target& target) {
   if (!in[ops::kQuery]) fail("query: required, got none");
   const Layout layout = a.layout.value_or(Layout::bshd);
   const Part q = part_of(in[ops::kQuery], layout, a.num_heads),
              k = part_of(in[ops::kKey], layout, a.kv_num_heads),
              v = part_of(in[ops::kValue], layout, a.kv_num_heads);
   hip::GpuRequest request;
-  request.architecture = provider.device.architecture;
-  request.byte_rounding = provider.options.byte_rounding;
+  request.architecture = target.device.architecture;
+  request.byte_rounding = target.options.byte_rounding;
   request.key_mask = in[ops::kKeyMask] ? hip::KeyMask::unread : hip::KeyMask::none;
   request.bias = in[ops::kAttnBias].has_value();
   AttentionProblem problem = likely_problem(in, a, q, k, v);
@@ -103,17 +103,17 @@ void check_attention(const ops::StaticInputs& in, const AttentionAttributes& a, 
   hip::select(problem, request);
 }
 
-void check_tensor_op(const std::optional<ops::StaticTensor>& x, const Provider& provider) {
+void check_tensor_op(const std::optional<ops::StaticTensor>& x, const Target& target) {
   const int64_t dim = x && x->has_shape ? x->shape.back() : -1;
   if (dim < 0) return;
-  hip::select_hadamard(dim, dim, x->dtype, provider.device.architecture);
+  hip::select_hadamard(dim, dim, x->dtype, target.device.architecture);
 }
 
-void check_node(const OrtNode* node, const Provider& provider) {
+void check_node(const OrtNode* node, const Target& target) {
   const char* op = nullptr;
   ops::check(ops::api->Node_GetOperatorType(node, &op));
   if (std::strcmp(op, ops::AttentionNode::kName) != 0) {
-    check_tensor_op(ops::static_input(node, 0), provider);
+    check_tensor_op(ops::static_input(node, 0), target);
     return;
   }
   ops::StaticInputs inputs;
@@ -121,8 +121,8 @@ void check_node(const OrtNode* node, const Provider& provider) {
   if (!inputs[ops::kQuery]) fail("query: required, got none");
   check_attention(inputs,
                   with_options(ops::read_attributes(ops::NodeAttributes(node)), inputs[ops::kQuery]->dtype,
-                               provider.options),
-                  provider);
+                               target.options),
+                  target);
 }
 
 }  // namespace zyfa::ep

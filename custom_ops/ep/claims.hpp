@@ -3,7 +3,7 @@
 
 #include "../ops/attention_node.hpp"
 #include "../ops/tensor_nodes.hpp"
-#include "provider.hpp"
+#include "target.hpp"
 
 namespace zyfa::ep {
 
@@ -12,8 +12,8 @@ AttentionAttributes with_options(AttentionAttributes attributes, DType dtype, co
 
 // All throw Error with the reason.
 void check_attention(const ops::StaticInputs& inputs, const AttentionAttributes& attributes,
-                     const Provider& provider);
-void check_tensor_op(const std::optional<ops::StaticTensor>& x, const Provider& provider);
-void check_node(const OrtNode* node, const Provider& provider);
+                     const Target& target);
+void check_tensor_op(const std::optional<ops::StaticTensor>& x, const Target& target);
+void check_node(const OrtNode* node, const Target& target);
 
 }  // namespace zyfa::ep

@@ -6,6 +6,7 @@
 #include "../ops/tensor_nodes.hpp"
 #include "claims.hpp"
 #include "provider.hpp"
+#include "rocm.hpp"
 
 namespace zyfa::ep {
 namespace {
@@ -25,12 +26,24 @@ void check_memory(const ops::RunContext& context, const ops::RunContext::Input& 
   if (elements != 0 && input.data == nullptr) ops::fail_without_memory(name);
 }
 
-struct GpuAttention : ops::AttentionNode {
-  static constexpr const char* kProvider = kProviderName;
+// Hosts: whose nodes a kernel computes, and how it learns where.
+struct PluginHost {
+  static constexpr const char* kName = kProviderName;
+  static Target target(const OrtKernelInfo* info) { return provider_of(info); }
+};
 
-  explicit GpuAttention(const OrtKernelInfo* info) : AttentionNode(info), provider(provider_of(info)) {
-    attributes = with_options(attributes, static_inputs[ops::kQuery]->dtype, provider.options);
-    check_attention(static_inputs, attributes, provider);
+struct RocmHost {
+  static constexpr const char* kName = kRocmProvider;
+  static Target target(const OrtKernelInfo* info) { return rocm_target(info); }
+};
+
+template <typename Host>
+struct GpuAttention : ops::AttentionNode {
+  static constexpr const char* kProvider = Host::kName;
+
+  explicit GpuAttention(const OrtKernelInfo* info) : AttentionNode(info), target(Host::target(info)) {
+    attributes = with_options(attributes, static_inputs[ops::kQuery]->dtype, target.options);
+    check_attention(static_inputs, attributes, target);
   }
 
   void run(const ops::RunContext& context) const {
@@ -50,7 +63,7 @@ struct GpuAttention : ops::AttentionNode {
     const AttentionProblem& p = node.problem;
     Pointers pointers{};
     for (size_t i = 0; i < ops::kAttentionInputs; ++i) {
-      check_memory(context, node.inputs[i], i, kInputs[i].first, provider.device);
+      check_memory(context, node.inputs[i], i, kInputs[i].first, target.device);
       hip::at(pointers, kInputs[i].second) = node.inputs[i].data;
     }
     const auto output = [&](size_t index, Buffer buffer, const std::vector<int64_t>& shape) {
@@ -59,8 +72,8 @@ struct GpuAttention : ops::AttentionNode {
       return made.wanted;
     };
     hip::GpuRequest request;
-    request.architecture = provider.device.architecture;
-    request.byte_rounding = provider.options.byte_rounding;
+    request.architecture = target.device.architecture;
+    request.byte_rounding = target.options.byte_rounding;
     request.key_mask = node.inputs[ops::kKeyMask].info ? hip::KeyMask::unread : hip::KeyMask::none;
     request.bias = node.inputs[ops::kAttnBias].info.has_value();
     request.sinks = node.inputs[ops::kSinks].info.has_value();
@@ -68,61 +81,63 @@ struct GpuAttention : ops::AttentionNode {
     request.present_key = output(ops::kPresentKey, Buffer::present_key, p.present_key_shape);
     request.present_value = output(ops::kPresentValue, Buffer::present_value, p.present_value_shape);
     request.lse = output(ops::kLse, Buffer::lse, p.lse_shape);
-    hip::run(hip::select(p, request), pointers, provider.device, context.gpu_stream());
+    hip::run(hip::select(p, request), pointers, target.device, context.gpu_stream());
   }
 
-  const Provider& provider;
+  const Target target;
 };
 
+template <typename Host>
 struct GpuQuantize : ops::QuantizeNode {
-  static constexpr const char* kProvider = kProviderName;
+  static constexpr const char* kProvider = Host::kName;
 
-  explicit GpuQuantize(const OrtKernelInfo* info) : QuantizeNode(info), provider(provider_of(info)) {
-    check_tensor_op(static_x, provider);
+  explicit GpuQuantize(const OrtKernelInfo* info) : QuantizeNode(info), target(Host::target(info)) {
+    check_tensor_op(static_x, target);
   }
 
   void run(const ops::RunContext& context) const {
     const ops::RunContext::Input x = context.input(0);
-    check_memory(context, x, 0, "x", provider.device);
+    check_memory(context, x, 0, "x", target.device);
     const Sizes z = sizes(x.info->shape);
     const auto of = granularity == ops::Granularity::tensor ? kernels::kPerTensor
                     : granularity == ops::Granularity::head ? kernels::kPerHead
                                                             : kernels::kPerBatchHead;
     const hip::Choice choice = hip::select_quantize(
-        {z.batch, z.heads, z.rows, z.dim, x.info->dtype, layout, of, rotation}, provider.device.architecture);
+        {z.batch, z.heads, z.rows, z.dim, x.info->dtype, layout, of, rotation}, target.device.architecture);
     Pointers pointers{};
     hip::at(pointers, Buffer::x) = x.data;
     hip::at(pointers, Buffer::y) = context.output(0, x.info->shape);
     hip::at(pointers, Buffer::scale) = context.output(1, scale_shape(z));
-    hip::run(choice, pointers, provider.device, context.gpu_stream());
+    hip::run(choice, pointers, target.device, context.gpu_stream());
   }
 
-  const Provider& provider;
+  const Target target;
 };
 
+template <typename Host>
 struct GpuHadamard : ops::HadamardNode {
-  static constexpr const char* kProvider = kProviderName;
+  static constexpr const char* kProvider = Host::kName;
 
-  explicit GpuHadamard(const OrtKernelInfo* info) : HadamardNode(info), provider(provider_of(info)) {
-    check_tensor_op(static_x, provider);
+  explicit GpuHadamard(const OrtKernelInfo* info) : HadamardNode(info), target(Host::target(info)) {
+    check_tensor_op(static_x, target);
   }
 
   void run(const ops::RunContext& context) const {
     const ops::RunContext::Input x = context.input(0);
-    check_memory(context, x, 0, "x", provider.device);
+    check_memory(context, x, 0, "x", target.device);
     const std::vector<int64_t>& shape = x.info->shape;
     check_shape(shape);
     int64_t count = 1;
     for (const int64_t size : shape) count *= size;
     const hip::Choice choice =
-        hip::select_hadamard(count, shape.back(), x.info->dtype, provider.device.architecture);
+        hip::select_hadamard(count, shape.back(), x.info->dtype, target.device.architecture);
     Pointers pointers{};
     hip::at(pointers, Buffer::x) = x.data;
     hip::at(pointers, Buffer::y) = context.output(0, shape);
-    hip::run(choice, pointers, provider.device, context.gpu_stream());
+    hip::run(choice, pointers, target.device, context.gpu_stream());
   }
 
-  const Provider& provider;
+  const Target target;
 };
 
 template <typename Kernel>
@@ -130,12 +145,18 @@ void add(ops::OpTable& table, std::vector<ops::Overload> overloads, uint32_t ver
   for (ops::Overload& overload : overloads) table.add<Kernel>(std::move(overload), version);
 }
 
+template <typename Host>
+void add_all(ops::OpTable& table, uint32_t version) {
+  add<GpuAttention<Host>>(table, ops::attention_overloads(), version);
+  add<GpuQuantize<Host>>(table, ops::quantize_overloads(), version);
+  add<GpuHadamard<Host>>(table, ops::hadamard_overloads(), version);
+}
+
 }  // namespace
 
 void add_gpu_kernels(ops::OpTable& table, uint32_t version) {
-  add<GpuAttention>(table, ops::attention_overloads(), version);
-  add<GpuQuantize>(table, ops::quantize_overloads(), version);
-  add<GpuHadamard>(table, ops::hadamard_overloads(), version);
+  if (version >= kOldestApi) add_all<PluginHost>(table, version);
+  if (has_rocm_provider()) add_all<RocmHost>(table, version);
 }
 
 }  // namespace zyfa::ep

@@ -1,4 +1,4 @@
-// The operators of the library on the GPU.
+// The operators of the library on the GPU, for each provider that the running ONNX Runtime can have.
 #pragma once
 
 #include "../ops/ops.hpp"

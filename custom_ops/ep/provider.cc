@@ -28,7 +28,7 @@ std::string refusal(const OrtNode* node, const Provider& provider) {
 }  // namespace
 
 Provider::Provider(hip::Device& on, const Options& given, const OrtLogger* logger)
-    : OrtEp{}, device(on), options(given), logger_(logger) {
+    : OrtEp{}, Target{on, given}, logger_(logger) {
   ort_version_supported = ops::api_version;
   GetName = [](const OrtEp*) noexcept { return kProviderName; };
   GetCapability = [](OrtEp* self, const OrtGraph* graph, OrtEpGraphSupportInfo* support) noexcept {

@@ -1,17 +1,13 @@
 // The execution provider of one session.
 #pragma once
 
-#include "../hip/device.hpp"
-#include "options.hpp"
+#include "target.hpp"
 
 namespace zyfa::ep {
 
-class Provider : public OrtEp {
+class Provider : public OrtEp, public Target {
  public:
   Provider(hip::Device& device, const Options& options, const OrtLogger* logger);
-
-  hip::Device& device;
-  const Options options;
 
  private:
   void claim(const OrtGraph* graph, OrtEpGraphSupportInfo* support) const;

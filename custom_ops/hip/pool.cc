@@ -45,21 +45,29 @@ void* Pool::fresh(size_t bytes) {
   return pointer;
 }
 
-void* Pool::allocate(size_t bytes, std::optional<StreamHandle> stream) {
+// A block that may be used now. Needs the lock.
+std::optional<Pool::Block> Pool::taken(size_t bytes, std::optional<StreamHandle> stream, uint64_t capture) {
+  const auto from = [](std::vector<Block>& blocks, const auto& fits) -> std::optional<Block> {
+    const auto found = std::find_if(blocks.rbegin(), blocks.rend(), fits);
+    if (found == blocks.rend()) return std::nullopt;
+    Block block = std::move(*found);
+    blocks.erase(std::next(found).base());
+    return block;
+  };
+  if (capture != 0) {
+    std::vector<Block>& used = captured_[{capture, *stream}];
+    if (auto block = from(used, [&](const Block& one) { return one.bytes == bytes; })) return block;
+  }
+  return from(free_[bytes], [&](const Block& one) { return free_for(one.pending, stream); });
+}
+
+void* Pool::allocate(size_t bytes, std::optional<StreamHandle> stream, uint64_t capture) {
   const size_t size = rounded(bytes);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (stream) active_.insert(*stream);
-  std::vector<Block>& blocks = free_[size];
-  const auto found = std::find_if(blocks.rbegin(), blocks.rend(),
-                                  [&](const Block& block) { return free_for(block.pending, stream); });
-  void* pointer = nullptr;
-  if (found != blocks.rend()) {
-    pointer = found->pointer;
-    blocks.erase(std::next(found).base());
-  } else {
-    pointer = fresh(size);
-  }
-  live_[pointer] = {pointer, size, stream, {}};
+  const std::optional<Block> found = taken(size, stream, capture);
+  void* pointer = found ? found->pointer : fresh(size);
+  live_[pointer] = {pointer, size, stream, {}, capture};
   return pointer;
 }
 
@@ -69,6 +77,10 @@ void Pool::release(void* pointer) noexcept {
   if (found == live_.end()) return;
   Block block = std::move(found->second);
   live_.erase(found);
+  if (block.capture != 0) {
+    captured_[{block.capture, *block.stream}].push_back(std::move(block));
+    return;
+  }
   if (block.stream)
     block.pending = {*block.stream};
   else

@@ -15,27 +15,27 @@ void* const kArgumentEnd = reinterpret_cast<void*>(3);
 class Workspace {
  public:
   Workspace(Pool& pool, size_t bytes, StreamHandle stream)
-      : pool_(pool), memory_(bytes != 0 ? pool.allocate(bytes, stream) : nullptr) {}
+      : pool_(pool), memory_(bytes != 0 ? pool.allocate(bytes, stream, capture_of(stream)) : nullptr) {}
   ~Workspace() {
     if (memory_ != nullptr) pool_.release(memory_);
   }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
   const void* memory() const { return memory_; }
-  // A graph that was captured uses it whenever it is launched.
-  void keep() { memory_ = nullptr; }
 
  private:
+  // The number of the capture that the stream is in; 0 when it is in none.
+  static uint64_t capture_of(StreamHandle stream) {
+    const Runtime& hip = Runtime::get();
+    int status = 0;
+    unsigned long long number = 0;
+    hip.check(hip.StreamGetCaptureInfo(stream, &status, &number), "hipStreamGetCaptureInfo");
+    return status == 0 ? 0 : number;
+  }
+
   Pool& pool_;
   void* memory_;
 };
-
-bool is_captured(StreamHandle stream) {
-  const Runtime& hip = Runtime::get();
-  int status = 0;
-  hip.check(hip.StreamIsCapturing(stream, &status), "hipStreamIsCapturing");
-  return status != 0;
-}
 
 void launch(const Launch& step, const Pointers& pointers, Device& device, StreamHandle stream) {
   std::array<unsigned char, sizeof(step.arguments)> block = step.arguments;
@@ -66,7 +66,6 @@ void run(const Choice& choice, Pointers pointers, Device& device, StreamHandle s
   at(pointers, Buffer::workspace) = workspace.memory();
   at(pointers, Buffer::status) = device.status_of(stream);
   for (const Launch& step : choice.launches) launch(step, pointers, device, stream);
-  if (is_captured(stream)) workspace.keep();
 }
 
 }  // namespace zyfa::hip

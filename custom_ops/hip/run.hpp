@@ -1,6 +1,6 @@
 // Does what a choice says on a stream: workspace from the device's pool, pointers into the packed arguments,
 // launches. Nothing waits, and after a first run with the same sizes nothing is allocated or loaded: a stream
-// may be captured. The workspace of a capture is never given out again.
+// may be captured. The workspace of a capture is that capture's for good.
 #pragma once
 
 #include <array>

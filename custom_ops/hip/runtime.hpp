@@ -35,7 +35,7 @@ constexpr unsigned kEventDisableTiming = 2;
   F(StreamCreateWithFlags, StreamHandle*, unsigned)                                                 \
   F(StreamDestroy, StreamHandle)                                                                    \
   F(StreamSynchronize, StreamHandle)                                                                \
-  F(StreamIsCapturing, StreamHandle, int*)                                                          \
+  F(StreamGetCaptureInfo, StreamHandle, int*, unsigned long long*)                                  \
   F(StreamWaitEvent, StreamHandle, EventHandle, unsigned)                                           \
   F(EventCreateWithFlags, EventHandle*, unsigned)                                                   \
   F(EventDestroy, EventHandle)                                                                      \

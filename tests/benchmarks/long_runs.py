@@ -38,12 +38,13 @@ def scaling(options: argparse.Namespace, cpus: tuple[int, ...]) -> str:
     shapes = [Shape(n, n, heads, kv_heads) for n in SCALING_LENGTHS]
     names = [c.name for c in ours(options)]
     ready: dict[str, Prepared] = {}
-    with caller_pinned(cpus), workers_pinned(cpus):
-        for contender in ours(options):
-            for shape in shapes:
-                prepared = contender.ready(Problem(shape, contender.precision), len(cpus))
-                prepared.run()
-                ready[f"{contender.name} {shape.rows}"] = prepared
+    with caller_pinned(cpus):
+        with workers_pinned(cpus):
+            for contender in ours(options):
+                for shape in shapes:
+                    prepared = contender.ready(Problem(shape, contender.precision), len(cpus))
+                    prepared.run()
+                    ready[f"{contender.name} {shape.rows}"] = prepared
         rounds = timed_rounds({name: prepared.run for name, prepared in ready.items()}, options.rounds)
     lines = [
         f"128, {heads}/{kv_heads}: milliseconds, and the cost of a visible pair relative to {SCALING_LENGTHS[0]:,} rows.",
@@ -99,11 +100,12 @@ def model(options: argparse.Namespace, cpus: tuple[int, ...]) -> str:
         return f"SmolLM2-135M: missing, no {', '.join(absent)} in .cache/demo; run `make demo`."
     ids = np.random.default_rng(0).integers(1000, 40000, (1, MODEL_TOKENS))
     runs: dict[str, Run] = {}
-    with caller_pinned(cpus), workers_pinned(cpus):
-        for name, path in files.items():
-            opened = session(str(path), len(cpus))
-            runs[name] = lambda opened=opened: prefill(opened, ids)
-            runs[name]()
+    with caller_pinned(cpus):
+        with workers_pinned(cpus):
+            for name, path in files.items():
+                opened = session(str(path), len(cpus))
+                runs[name] = lambda opened=opened: prefill(opened, ids)
+                runs[name]()
         rounds = timed_rounds(runs, options.rounds)
     lines = [
         f"SmolLM2-135M-Instruct, prefill of {MODEL_TOKENS:,} tokens in ONNX Runtime.",

@@ -21,14 +21,33 @@ def processors(threads: int) -> tuple[int, ...]:
     return tuple(allowed[:threads])
 
 
+_unsettled = 0  # blocks of workers_pinned that are open
+
+
 @contextmanager
 def workers_pinned(cpus: tuple[int, ...]) -> Iterator[None]:
-    """Threads that start inside are pinned to `cpus[1:]` in turn."""
+    """Threads that start inside are pinned to `cpus[1:]` in turn when the block ends. Until then they have the affinity of
+    who started them, so that nothing may be timed inside."""
+    global _unsettled
     before = _threads()
-    yield
+    _unsettled += 1
+    try:
+        yield
+    finally:
+        _unsettled -= 1
     started = sorted(_threads() - before)
     for thread, cpu in zip(started, itertools.cycle(cpus[1:] or cpus), strict=False):
         os.sched_setaffinity(thread, {cpu})
+
+
+def expect_settled() -> None:
+    """Before timing.
+
+    Raises:
+        RuntimeError: inside `workers_pinned`, where all threads may still share a processor.
+    """
+    if _unsettled:
+        raise RuntimeError("timed inside workers_pinned: the workers are not on their processors yet")
 
 
 def _threads() -> set[int]:

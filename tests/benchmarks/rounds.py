@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from benchmarks.pinning import expect_settled
+
 SAMPLE_SECONDS = 0.02  # short calls are repeated until a sample lasts this long
 # libgomp's workers spin for about 15 ms after a call; nobody is timed against another's spinning.
 REST_SECONDS = 0.02
@@ -39,6 +41,7 @@ def timed_rounds(
     runs: Mapping[str, Run], rounds: int, gauges: Mapping[str, Gauge] | None = None
 ) -> list[Round]:
     """Everyone ran before; `gauges` are read once a round."""
+    expect_settled()
     once = {name: seconds_of(run) for name, run in runs.items()}
     return [_one_round(runs, once, gauges or {}) for _ in range(rounds)]
 

@@ -74,11 +74,12 @@ def prepared(stream: Stream, shape: tuple[int, ...], threads: int) -> Prepared:
 
 def streams(options: argparse.Namespace, cpus: tuple[int, ...]) -> str:
     """Quantise and Hadamard: bytes per second beside those of a copy."""
-    with caller_pinned(cpus), workers_pinned(cpus):
-        ready = {stream.name: prepared(stream, SHAPE, len(cpus)) for stream in STREAMS}
-        runs = {name: made.run for name, made in ready.items()}
-        for run in runs.values():
-            run()
+    with caller_pinned(cpus):
+        with workers_pinned(cpus):
+            ready = {stream.name: prepared(stream, SHAPE, len(cpus)) for stream in STREAMS}
+            runs = {name: made.run for name, made in ready.items()}
+            for run in runs.values():
+                run()
         try:
             peak.copied_bytes_per_second(1, cpus, 0)
             gauges = {"copy": partial(peak.copied_bytes_per_second, COPY_BYTES, cpus)}

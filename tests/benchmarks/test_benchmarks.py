@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import contenders, cpu, long_runs, peak, peak_memory, report, shapes, streams, table
 from benchmarks.contenders import CONTENDERS, chosen
-from benchmarks.pinning import processors
+from benchmarks.pinning import processors, workers_pinned
 from benchmarks.prepared import Prepared, Unavailable
 from benchmarks.problem import Problem
 from benchmarks.results import Result, measure
@@ -46,6 +46,16 @@ def test_everything_is_derived_from_the_rounds(result):
         assert 0 < result.share_of_peak(ours, unit) < 1
 
 
+def test_nothing_is_timed_before_the_workers_are_on_their_processors():
+    """They start on the caller's: two threads of one processor passed for two processors once."""
+    with (
+        workers_pinned(CPUS),
+        pytest.raises(RuntimeError, match="timed inside workers_pinned: the workers are not on their"),
+    ):
+        timed_rounds({"none": lambda: None}, 1)
+    assert len(timed_rounds({"none": lambda: None}, 1)) == 1
+
+
 def test_pairs_are_those_under_the_mask():
     """Counted one by one."""
     for shape in (TINY, DECODE, replace(TINY, rows=3, keys=5)):
@@ -77,6 +87,10 @@ def test_a_contender_that_is_wrong_or_slow_or_refuses_is_left_out_with_the_reaso
     result = measure(TINY, [peer], CPUS, rounds=1, limit=limit)
     assert result.rounds[0].seconds == {}
     assert result.missing[peer.name].startswith(reason)
+
+
+def test_our_own_are_timed_however_slow_they_are():
+    assert measure(TINY, chosen(("fp32",))[:1], CPUS, rounds=1, limit=0).missing == {}
 
 
 def test_grouped_query_attention_takes_one_head_dim():

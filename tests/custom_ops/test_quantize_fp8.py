@@ -52,6 +52,18 @@ def test_every_midpoint_goes_to_the_even_code_and_its_neighbours_to_the_nearest(
     np.testing.assert_array_equal(quantize_at_scale_one(np.nextafter(middle, np.float32(500))), codes + 1)
 
 
+def test_quotients_are_rounded_as_divisions_are() -> None:
+    """Values whose quotients lie beside the midpoints of codes, a scale per head."""
+    amax = np.random.default_rng(3).uniform(0.5, 4, 4096).astype(np.float32)
+    scales = amax / np.float32(448)
+    middle = scales[:, None] * MIDPOINTS.astype(np.float32)
+    beside = [np.nextafter(middle, np.float32(0)), middle, -np.nextafter(middle, np.float32(500))]
+    x = np.concatenate([amax[:, None], *beside], axis=1)[None, :, None]
+    codes, found = quantize(x, layout="BHSD")
+    np.testing.assert_array_equal(found[0], scales)
+    np.testing.assert_array_equal(codes, encode(x / scales[None, :, None, None]))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, bfloat16])
 def test_all_kinds_of_numbers(dtype: Any) -> None:
     """Random bits: every exponent, subnormals, infinities, NaN; half of them near the codes' range."""

@@ -26,12 +26,14 @@ PROBE = Path(__file__).with_name("runtime_probe.py")
 def python_with(requirement: str, *others: str) -> Path:
     """An interpreter in whose environment `requirement` is installed; kept between test runs."""
     folder = ENVIRONMENTS / requirement.replace("==", "-")
-    python = folder / "bin" / "python"
-    if not (folder / "complete").exists():
+    python, complete = folder / "bin" / "python", folder / "complete"
+    if not complete.exists():
         venv.create(folder, with_pip=True, clear=True)
-        packages = [requirement, *(others or ("ml_dtypes", "onnx"))]
-        subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
-        (folder / "complete").touch()
+    installed = set(complete.read_text().split()) if complete.exists() else set()
+    wanted = {requirement, *(others or ("ml_dtypes", "onnx"))}
+    if not wanted <= installed:
+        subprocess.run([python, "-m", "pip", "install", "-q", *sorted(wanted)], check=True)
+        complete.write_text("\n".join(sorted(installed | wanted)))
     return python
 
 

@@ -35,18 +35,19 @@ struct AmxBf16 {
 // products.cc
 template <typename Tag>
 struct Products {
-  static void scores(const float* k, int64_t k_stride, const float* q, int64_t dim, int64_t lanes, float* s);
+  static void scores(const float* k, int64_t k_stride, const float* q, int64_t dim, int64_t lanes,
+                     const KeySpans& spans, float* s);
   static void accumulate(const float* v, int64_t v_stride, const float* p, int64_t columns, int64_t lanes,
-                         const float* keep, float* o);
+                         const KeySpans& spans, const float* keep, float* o);
 };
 
 // pairs_avx512.cc, pairs_amx.cc
 template <typename Tag>
 struct Pairs {
   static void scores(const uint16_t* k, int64_t k_stride, const uint32_t* q, int64_t dim, int64_t lanes,
-                     float* s);
+                     const KeySpans& spans, float* s);
   static void accumulate(const uint16_t* v, const uint32_t* p, const uint32_t* low, int64_t columns,
-                         int64_t lanes, const float* keep, float* o);
+                         int64_t lanes, const KeySpans& spans, const float* keep, float* o);
   static void begin();
   static void end();
 };

@@ -42,11 +42,31 @@ inline void store(void* to, Vector vector) {
   std::memcpy(to, &vector, sizeof vector);
 }
 
+#if defined(__AVX512F__)
+inline Floats fused(Floats a, Floats b, Floats c) {
+  return (Floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+#elif defined(__FMA__)
+inline Floats fused(Floats a, Floats b, Floats c) {
+  return (Floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+#endif
+
 inline Words select(Ints condition, Words yes, Words no) { return condition ? yes : no; }
 // Of numbers below 2^31.
 inline Ints less(Words a, Words b) { return (Ints)a < (Ints)b; }
+#if defined(__AVX512F__)
+// GCC 12 compares and blends for the plain forms. The masked ones do not warn of undefined lanes there.
+inline Words smaller(Words a, Words b) {
+  return (Words)_mm512_maskz_min_epu32(0xffff, (__m512i)a, (__m512i)b);
+}
+inline Words larger(Words a, Words b) {
+  return (Words)_mm512_maskz_max_epu32(0xffff, (__m512i)a, (__m512i)b);
+}
+#else
 inline Words smaller(Words a, Words b) { return select(less(a, b), a, b); }
 inline Words larger(Words a, Words b) { return select(less(b, a), a, b); }
+#endif
 
 // Words from kLanes unsigned 16- or 8-bit elements, and the low 16 or 8 bits of each word to memory. Written
 // out, as GCC 12 takes conversions of vectors apart below AVX-512.
@@ -186,6 +206,17 @@ struct Float16 {
 struct Float8 {
   static constexpr int64_t kBytes = 1;
   static Floats widen(const void* from) {
+#if defined(__AVX512BW__)
+    // As float16, whose exponent counts from 8 lower; the instruction that widens it takes subnormals in its
+    // stride.
+    const __m128i codes = load<__m128i>(from);
+    const __m256i halves =
+        _mm256_and_si256(_mm256_slli_epi16(_mm256_cvtepi8_epi16(codes), 7), _mm256_set1_epi16(~0x4000));
+    const __mmask16 numbers =
+        _mm_cmpneq_epi8_mask(_mm_or_si128(codes, _mm_set1_epi8(-0x80)), _mm_set1_epi8(-1));
+    return (Floats)_mm512_mask_mul_ps(_mm512_set1_ps(__builtin_nanf("")), numbers, _mm512_cvtph_ps(halves),
+                                      _mm512_set1_ps(256.0f));
+#else
     const Words code = load_bytes(from), magnitude = code & 0x7fu;
     // 2^-6 and the subnormal's bits behind it, minus 2^-6.
     const Words subnormal = (Words)((Floats)((magnitude << 20) + (121u << 23)) - 0x1p-6f);
@@ -193,6 +224,7 @@ struct Float8 {
     const Words number = select(less(magnitude, Words{} + 8u), subnormal, normal);
     const Words value = select(less(magnitude, Words{} + 0x7fu), number, Words{} + 0x7fc00000u);
     return (Floats)((code & 0x80u) << 24 | value);
+#endif
   }
 };
 

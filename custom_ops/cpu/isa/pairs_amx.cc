@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include <cstring>
+#include <initializer_list>
 
 #include "isa.hpp"
 
@@ -80,35 +81,49 @@ inline void multiply_half(const uint16_t* left, int64_t left_stride, const uint3
   }
 }
 
+// Left and right operands of a product: `rows` of left by some lanes of right, `inner` dims or keys of both.
 // `more`, if any, is another right operand for the same left one.
-inline void product(const uint16_t* left, int64_t left_stride, int64_t rows, const uint32_t* right,
-                    const uint32_t* more, int64_t inner, int64_t lanes, bool add, float* sums) {
-  for (int64_t row = 0; row < rows; row += 2 * kSide) {
-    const uint16_t* from = left + row * left_stride;
-    float* to = sums + row * lanes;
-    int64_t lane = 0;
-    for (; lane + 2 * kSide <= lanes; lane += 2 * kSide) {
-      if (add)
-        load_sums(to + lane, lanes);
-      else
-        clear();
-      multiply(from, left_stride, right + lane, inner, lanes);
-      if (more != nullptr) multiply(from, left_stride, more + lane, inner, lanes);
-      store_sums(to + lane, lanes);
-    }
-    if (lane == lanes) continue;
-    float *upper = to + lane, *lower = upper + kSide * lanes;
-    if (add) {
+struct Factors {
+  const uint16_t* left;
+  int64_t left_stride, rows;
+  const uint32_t *right, *more;
+  int64_t inner;
+};
+
+template <bool Add>
+inline void product(const Factors& f, int64_t count, int64_t lanes, float* sums) {
+  const bool half = count < 2 * kSide;
+  for (int64_t row = 0; row < f.rows; row += 2 * kSide) {
+    const uint16_t* from = f.left + row * f.left_stride;
+    float *upper = sums + row * lanes, *lower = upper + kSide * lanes;
+    if (!Add) {
+      clear();
+    } else if (half) {
       _tile_loadd(0, upper, lanes * 4);
       _tile_loadd(2, lower, lanes * 4);
     } else {
-      clear();
+      load_sums(upper, lanes);
     }
-    multiply_half(from, left_stride, right + lane, inner, lanes);
-    if (more != nullptr) multiply_half(from, left_stride, more + lane, inner, lanes);
-    _tile_stored(0, upper, lanes * 4);
-    _tile_stored(2, lower, lanes * 4);
+    for (const uint32_t* right : {f.right, f.more}) {
+      if (right == nullptr) continue;
+      if (half)
+        multiply_half(from, f.left_stride, right, f.inner, lanes);
+      else
+        multiply(from, f.left_stride, right, f.inner, lanes);
+    }
+    if (half) {
+      _tile_stored(0, upper, lanes * 4);
+      _tile_stored(2, lower, lanes * 4);
+    } else {
+      store_sums(upper, lanes);
+    }
   }
+}
+
+// The keys in steps of 32.
+KeySpan outward(const KeySpan& keys) {
+  const int64_t first = keys.first / kInner * kInner;
+  return {first, padded(keys.first + keys.count, kInner) - first};
 }
 
 // o *= keep where any lane's factor is not 1.
@@ -138,15 +153,25 @@ void Pairs<Tag>::end() {
 
 template <typename Tag>
 void Pairs<Tag>::scores(const uint16_t* k, int64_t k_stride, const uint32_t* q, int64_t dim, int64_t lanes,
-                        float* s) {
-  product(k, k_stride, kTileKeys, q, nullptr, dim, lanes, false, s);
+                        const KeySpans& spans, float* s) {
+  for (int64_t lane = 0; lane < lanes; lane += kHalfLanes) {
+    const KeySpan keys = outward(spans.of(lane));
+    product<false>({k + keys.first * k_stride, k_stride, keys.count, q + lane, nullptr, dim}, lanes - lane,
+                   lanes, s + keys.first * lanes + lane);
+  }
 }
 
 template <typename Tag>
 void Pairs<Tag>::accumulate(const uint16_t* v, const uint32_t* p, const uint32_t* low, int64_t columns,
-                            int64_t lanes, const float* keep, float* o) {
+                            int64_t lanes, const KeySpans& spans, const float* keep, float* o) {
   rescale(keep, columns, lanes, o);
-  product(v, kTileKeys, columns, p, low, kTileKeys, lanes, true, o);
+  for (int64_t lane = 0; lane < lanes; lane += kHalfLanes) {
+    const KeySpan keys = outward(spans.of(lane));
+    const int64_t at = keys.first / 2 * lanes + lane;
+    product<true>(
+        {v + keys.first, kTileKeys, columns, p + at, low == nullptr ? nullptr : low + at, keys.count},
+        lanes - lane, lanes, o + lane);
+  }
 }
 
 template struct Pairs<ZYFA_ISA>;

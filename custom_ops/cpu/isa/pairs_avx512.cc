@@ -42,33 +42,37 @@ inline void block(const uint16_t* left, int64_t left_stride, const uint32_t* rig
   });
 }
 
-// Calls body(V, first lane) with V vectors of lanes at a time.
+// Calls body(V, first lane, keys) with V vectors of lanes at a time.
 template <typename Body>
-inline void over_lanes(int64_t lanes, const Body& body) {
-  if (lanes == kPanelLanes) return body(std::integral_constant<int, 4>(), int64_t{0});
-  for (int64_t lane = 0; lane < lanes; lane += kLaneBlock) body(std::integral_constant<int, 1>(), lane);
+inline void over_lanes(int64_t lanes, const KeySpans& spans, const Body& body) {
+  if (lanes == kPanelLanes && spans.are_one())
+    return body(std::integral_constant<int, 4>(), int64_t{0}, spans.of(0));
+  for (int64_t lane = 0; lane < lanes; lane += kLaneBlock)
+    body(std::integral_constant<int, 1>(), lane, spans.of(lane));
 }
 
 }  // namespace
 
 template <typename Tag>
 void Pairs<Tag>::scores(const uint16_t* k, int64_t k_stride, const uint32_t* q, int64_t dim, int64_t lanes,
-                        float* s) {
-  for (int64_t key = 0; key < kTileKeys; key += kRows)
-    over_lanes(lanes, [&](auto vectors, int64_t lane) {
+                        const KeySpans& spans, float* s) {
+  over_lanes(lanes, spans, [&](auto vectors, int64_t lane, const KeySpan& keys) {
+    for (int64_t key = keys.first / kRows * kRows; key < keys.first + keys.count; key += kRows)
       block<vectors()>(k + key * k_stride, k_stride, q + lane, nullptr, dim / 2, lanes, nullptr,
                        s + key * lanes + lane);
-    });
+  });
 }
 
 template <typename Tag>
 void Pairs<Tag>::accumulate(const uint16_t* v, const uint32_t* p, const uint32_t* low, int64_t columns,
-                            int64_t lanes, const float* keep, float* o) {
-  for (int64_t column = 0; column < columns; column += kRows)
-    over_lanes(lanes, [&](auto vectors, int64_t lane) {
-      block<vectors()>(v + column * kTileKeys, kTileKeys, p + lane, low == nullptr ? nullptr : low + lane,
-                       kTileKeys / 2, lanes, keep + lane, o + column * lanes + lane);
-    });
+                            int64_t lanes, const KeySpans& spans, const float* keep, float* o) {
+  over_lanes(lanes, spans, [&](auto vectors, int64_t lane, const KeySpan& keys) {
+    const int64_t at = keys.first / 2 * lanes + lane;
+    for (int64_t column = 0; column < columns; column += kRows)
+      block<vectors()>(v + column * kTileKeys + keys.first, kTileKeys, p + at,
+                       low == nullptr ? nullptr : low + at, keys.count / 2, lanes, keep + lane,
+                       o + column * lanes + lane);
+  });
 }
 
 template <typename Tag>

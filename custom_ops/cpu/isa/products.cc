@@ -3,6 +3,7 @@
 // additions; a tile's sum is added to the output as a whole, or 8,192 keys would cost 4e-5 of a sum.
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "isa.hpp"
 #include "unroll.hpp"
@@ -89,7 +90,7 @@ __attribute__((always_inline)) inline void block(const Left& left, const float* 
   });
 }
 
-// All rows for V vectors of lanes, R at a time.
+// All rows, an even number, for V vectors of lanes, R at a time.
 template <int R, int V, bool Keep, typename Left>
 inline void column(Left left, int64_t rows, const float* right, int64_t inner, int64_t lanes,
                    const float* keep, float* sums) {
@@ -104,21 +105,20 @@ inline void column(Left left, int64_t rows, const float* right, int64_t inner, i
   while (rows > 0) next(Count<2>());
 }
 
-// `rows` is even, `lanes` a multiple of kLaneBlock.
-template <bool Keep, typename Left>
-inline void product(const Left& left, int64_t rows, const float* right, int64_t inner, int64_t lanes,
-                    const float* keep, float* sums) {
+// Calls run(rows at a time, vectors of lanes, first lane, keys): 16 to 24 sums in registers hide the latency
+// of a multiply-add. `lanes` is a multiple of kLaneBlock.
+template <typename Run>
+inline void by_lanes(int64_t lanes, const KeySpans& spans, const Run& run) {
   int64_t lane = 0;
-  const auto run = [&](auto r, auto vectors) {
-    column<r(), vectors(), Keep>(left, rows, right + lane, inner, lanes, keep + (Keep ? lane : 0),
-                                 sums + lane);
+  const auto next = [&](auto rows, auto vectors) {
+    run(rows, vectors, lane, spans.of(lane));
     lane += vectors() * kVectorLanes;
   };
-  // 16 to 24 sums in registers hide the latency of a multiply-add.
-  while (lane + kVectors * kVectorLanes <= lanes) run(Count<6>(), Count<kVectors>());
+  const int64_t wide = kVectors < 4 || spans.are_one() ? lanes : 0;
+  while (lane + kVectors * kVectorLanes <= wide) next(Count<6>(), Count<kVectors>());
   if constexpr (kVectors == 4) {
-    if (lane + 2 * kVectorLanes <= lanes) run(Count<12>(), Count<2>());
-    if (lane < lanes) run(Count<16>(), Count<1>());
+    while (lane + 2 * kVectorLanes <= lanes) next(Count<12>(), Count<2>());
+    if (lane < lanes) next(Count<16>(), Count<1>());
   }
 }
 
@@ -126,19 +126,27 @@ inline void product(const Left& left, int64_t rows, const float* right, int64_t 
 
 template <typename Tag>
 void Products<Tag>::scores(const float* k, int64_t k_stride, const float* q, int64_t dim, int64_t lanes,
-                           float* s) {
+                           const KeySpans& spans, float* s) {
   const int64_t parts = (dim + kMostDims - 1) / kMostDims,
                 step = (dim + parts - 1) / std::max<int64_t>(parts, 1);
-  product<false>(Rows{k, k_stride}, kTileKeys, q, step, lanes, nullptr, s);
-  for (int64_t d = step; d < dim; d += step)
-    product<true>(Rows{k + d, k_stride}, kTileKeys, q + d * lanes, std::min(step, dim - d), lanes,
-                  kOnes.data(), s);
+  const auto add = [&](auto keep, int64_t from, int64_t dims) {
+    by_lanes(lanes, spans, [&](auto rows, auto vectors, int64_t lane, const KeySpan& keys) {
+      column<rows(), vectors(), keep()>(Rows{k + keys.first * k_stride + from, k_stride}, keys.count,
+                                        q + from * lanes + lane, dims, lanes, kOnes.data() + lane,
+                                        s + keys.first * lanes + lane);
+    });
+  };
+  add(std::false_type(), 0, step);
+  for (int64_t d = step; d < dim; d += step) add(std::true_type(), d, std::min(step, dim - d));
 }
 
 template <typename Tag>
 void Products<Tag>::accumulate(const float* v, int64_t v_stride, const float* p, int64_t columns,
-                               int64_t lanes, const float* keep, float* o) {
-  product<true>(Columns{v, v_stride}, columns, p, kTileKeys, lanes, keep, o);
+                               int64_t lanes, const KeySpans& spans, const float* keep, float* o) {
+  by_lanes(lanes, spans, [&](auto rows, auto vectors, int64_t lane, const KeySpan& keys) {
+    column<rows(), vectors(), true>(Columns{v + keys.first * v_stride, v_stride}, columns,
+                                    p + keys.first * lanes + lane, keys.count, lanes, keep + lane, o + lane);
+  });
 }
 
 template struct Products<ZYFA_ISA>;

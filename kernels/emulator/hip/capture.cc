@@ -11,6 +11,7 @@ void Device::begin_capture(const std::shared_ptr<Stream>& target, hipStreamCaptu
   if (target->capture != nullptr)
     throw HipError(hipErrorIllegalState, "hipStreamBeginCapture: the stream is in a capture already");
   auto capture = std::make_shared<Capture>();
+  capture->number = ++captures_begun_;
   capture->mode = mode;
   capture->thread = std::this_thread::get_id();
   capture->origin = target.get();
@@ -37,8 +38,9 @@ std::shared_ptr<Graph> Device::end_capture(Stream& target) {
   for (const auto& [handle, one] : streams)
     if (one->capture == capture) one->capture = nullptr;
   if (capture->invalidated)
-    throw HipError(hipErrorStreamCaptureInvalidated,
-                   "hipStreamEndCapture: an earlier call has invalidated the capture");
+    throw HipError(
+        hipErrorStreamCaptureInvalidated,
+        "hipStreamEndCapture: an earlier call has invalidated the capture: " + capture->invalidated_by);
   if (!joined)
     throw HipError(
         hipErrorStreamCaptureUnjoined,
@@ -72,7 +74,7 @@ void Device::refuse_in_capture(const char* what) const {
         capture->mode == hipStreamCaptureModeGlobal ||
         (capture->mode == hipStreamCaptureModeThreadLocal && capture->thread == std::this_thread::get_id());
     if (!concerned) continue;
-    capture->invalidated = true;
+    capture->invalidate(what);
     throw HipError(hipErrorStreamCaptureUnsupported,
                    std::string(what) + ": not allowed while a stream is captured");
   }
@@ -82,7 +84,7 @@ void Device::refuse_null_stream_in_capture() const {
   for (const std::shared_ptr<Capture>& capture : captures_)
     for (const auto& [branch, state] : capture->branches)
       if ((branch->flags & hipStreamNonBlocking) == 0) {
-        capture->invalidated = true;
+        capture->invalidate("work on the null stream");
         throw HipError(hipErrorStreamCaptureImplicit,
                        "null stream: would have to wait for a stream in capture; use another stream");
       }

@@ -28,12 +28,19 @@ struct Capture {
     uint64_t nodes = 0;   // added by this stream
     bool joined = false;  // the origin waits for all of them
   };
+  uint64_t number = 0;  // counted from 1
   hipStreamCaptureMode mode = hipStreamCaptureModeGlobal;
   std::thread::id thread;
   const Stream* origin = nullptr;
   bool invalidated = false;
+  std::string invalidated_by;  // the first such call
   std::map<Stream*, Branch> branches;
   Graph graph;
+
+  void invalidate(const std::string& call) {
+    if (!invalidated) invalidated_by = call;
+    invalidated = true;
+  }
 };
 
 struct Event {
@@ -117,6 +124,7 @@ class Device {
   uint64_t used_ = 0;
   std::shared_ptr<Stream> null_stream_;
   std::set<std::shared_ptr<Capture>> captures_;
+  uint64_t captures_begun_ = 0;
 };
 
 Device& device();

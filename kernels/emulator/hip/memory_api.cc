@@ -64,8 +64,14 @@ bool from_device(hipMemcpyKind kind) {
          kind == hipMemcpyDeviceToDeviceNoCU;
 }
 
-hipError_t copy(const char* name, void* to, const void* from, size_t bytes, hipMemcpyKind kind,
-                hipStream_t stream, bool blocking) {
+// Rows of `width` bytes, the first bytes of which lie `pitch` apart on either side.
+struct Rows {
+  size_t width, height, to_pitch, from_pitch;
+  size_t extent(size_t pitch) const { return (height - 1) * pitch + width; }
+};
+
+hipError_t copy_rows(const char* name, void* to, const void* from, const Rows& rows, hipMemcpyKind kind,
+                     hipStream_t stream, bool blocking) {
   return enter(name, [&] {
     expect((kind >= hipMemcpyHostToHost && kind <= hipMemcpyDefault) || kind == hipMemcpyDeviceToDeviceNoCU,
            format("direction: expected 0..4 or 1024, got %d", kind), hipErrorInvalidMemcpyDirection);
@@ -76,18 +82,27 @@ hipError_t copy(const char* name, void* to, const void* from, size_t bytes, hipM
       const std::lock_guard guard(device().lock);
       const auto target = device().stream(stream);
       if (blocking) device().refuse_in_capture(name);
-      if (bytes == 0) return hipSuccess;
-      const Side sink = side_of("destination", to, bytes, kind, to_device(kind));
-      const Side source = side_of("source", from, bytes, kind, from_device(kind));
+      if (rows.width == 0 || rows.height == 0) return hipSuccess;
+      const size_t written = rows.extent(rows.to_pitch), read = rows.extent(rows.from_pitch);
+      const Side sink = side_of("destination", to, written, kind, to_device(kind));
+      const Side source = side_of("source", from, read, kind, from_device(kind));
       pageable = sink.place == Place::pageable || source.place == Place::pageable;
-      point = device().submit(target, [sink, source, bytes] {
+      point = device().submit(target, [sink, source, rows, written, read] {
         const std::shared_lock use(device().in_use);
-        std::memmove(resolve(sink, bytes, true), resolve(source, bytes, false), bytes);
+        uint8_t* target_row = resolve(sink, written, true);
+        const uint8_t* source_row = resolve(source, read, false);
+        for (size_t row = 0; row < rows.height; ++row)
+          std::memmove(target_row + row * rows.to_pitch, source_row + row * rows.from_pitch, rows.width);
       });
     }
     // HIP documents copies of memory that is not pinned as synchronous.
     return point.stream != nullptr && (blocking || pageable) ? point.stream->wait(point.number) : hipSuccess;
   });
+}
+
+hipError_t copy(const char* name, void* to, const void* from, size_t bytes, hipMemcpyKind kind,
+                hipStream_t stream, bool blocking) {
+  return copy_rows(name, to, from, {bytes, 1, bytes, bytes}, kind, stream, blocking);
 }
 
 hipError_t fill(const char* name, void* to, uint32_t pattern, size_t unit, size_t count, hipStream_t stream,
@@ -263,6 +278,16 @@ ZYFA_HIP_EXPORT hipError_t hipMemcpyAsync(void* to, const void* from, size_t byt
 ZYFA_HIP_EXPORT hipError_t hipMemcpyWithStream(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
                                                hipStream_t stream) {
   return copy("hipMemcpyWithStream", to, from, bytes, kind, stream, true);
+}
+ZYFA_HIP_EXPORT hipError_t hipMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                                            size_t width, size_t height, hipMemcpyKind kind,
+                                            hipStream_t stream) {
+  if (width > to_pitch || width > from_pitch)
+    return enter("hipMemcpy2DAsync", [&]() -> hipError_t {
+      refuse(hipErrorInvalidPitchValue,
+             format("pitch: expected %zu, the width, or more, got %zu and %zu", width, to_pitch, from_pitch));
+    });
+  return copy_rows("hipMemcpy2DAsync", to, from, {width, height, to_pitch, from_pitch}, kind, stream, false);
 }
 ZYFA_HIP_EXPORT hipError_t hipMemcpyHtoD(hipDeviceptr_t to, const void* from, size_t bytes) {
   return copy("hipMemcpyHtoD", to, from, bytes, hipMemcpyHostToDevice, nullptr, true);

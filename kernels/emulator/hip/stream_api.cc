@@ -25,7 +25,7 @@ Stream::Point end_of(hipStream_t handle, const char* name) {
   const std::lock_guard guard(device().lock);
   auto stream = device().stream(handle);
   if (stream->capture != nullptr) {
-    stream->capture->invalidated = true;
+    stream->capture->invalidate(name);
     refuse(hipErrorStreamCaptureUnsupported, std::string(name) + ": not allowed on a stream in capture");
   }
   if (handle == nullptr) device().refuse_null_stream_in_capture();
@@ -96,7 +96,7 @@ ZYFA_HIP_EXPORT hipError_t hipStreamDestroy(hipStream_t handle) {
     {
       const std::lock_guard guard(device().lock);
       stream = take(device().streams, handle, "stream");
-      if (stream->capture != nullptr) stream->capture->invalidated = true;
+      if (stream->capture != nullptr) stream->capture->invalidate("hipStreamDestroy");
       stream->capture = nullptr;
     }
     stream->stop();
@@ -123,6 +123,28 @@ ZYFA_HIP_EXPORT hipError_t hipStreamGetFlags(hipStream_t handle, unsigned* flags
     expect(flags != nullptr, "expected a place for the answer, got a null pointer");
     const std::lock_guard guard(device().lock);
     *flags = device().stream(handle)->flags;
+    return hipSuccess;
+  });
+}
+
+// -1 for a stream that is none.
+ZYFA_HIP_EXPORT int hipGetStreamDeviceId(hipStream_t handle) {
+  int ordinal = -1;
+  enter("hipGetStreamDeviceId", [&] {
+    const std::lock_guard guard(device().lock);
+    device().stream(handle);
+    ordinal = 0;
+    return hipSuccess;
+  });
+  return ordinal;
+}
+
+// The function may not call the device.
+ZYFA_HIP_EXPORT hipError_t hipLaunchHostFunc(hipStream_t stream, void (*function)(void*), void* argument) {
+  return enter("hipLaunchHostFunc", [&] {
+    expect(function != nullptr, "expected a function, got a null pointer");
+    const std::lock_guard guard(device().lock);
+    device().submit(device().stream(stream), [function, argument] { function(argument); });
     return hipSuccess;
   });
 }
@@ -237,16 +259,32 @@ ZYFA_HIP_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t* g
   });
 }
 
-ZYFA_HIP_EXPORT hipError_t hipStreamIsCapturing(hipStream_t handle, hipStreamCaptureStatus* status) {
-  return enter("hipStreamIsCapturing", [&] {
+namespace {
+
+// `number` may be null.
+hipError_t capture_info(const char* name, hipStream_t handle, hipStreamCaptureStatus* status,
+                        unsigned long long* number) {
+  return enter(name, [&] {
     expect(status != nullptr, "expected a place for the answer, got a null pointer");
     const std::lock_guard guard(device().lock);
     const auto stream = device().stream(handle);
     *status = stream->capture == nullptr     ? hipStreamCaptureStatusNone
               : stream->capture->invalidated ? hipStreamCaptureStatusInvalidated
                                              : hipStreamCaptureStatusActive;
+    if (number != nullptr && stream->capture != nullptr) *number = stream->capture->number;
     return hipSuccess;
   });
+}
+
+}  // namespace
+
+ZYFA_HIP_EXPORT hipError_t hipStreamIsCapturing(hipStream_t handle, hipStreamCaptureStatus* status) {
+  return capture_info("hipStreamIsCapturing", handle, status, nullptr);
+}
+
+ZYFA_HIP_EXPORT hipError_t hipStreamGetCaptureInfo(hipStream_t handle, hipStreamCaptureStatus* status,
+                                                   unsigned long long* number) {
+  return capture_info("hipStreamGetCaptureInfo", handle, status, number);
 }
 
 namespace {

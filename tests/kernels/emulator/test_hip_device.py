@@ -21,6 +21,14 @@ from kernels.emulator import hip_api
 ROOT = Path(__file__).parents[3]
 N = 256
 
+# What clang calls in programs with kernels in them.
+OF_COMPILERS = {
+    f"__hip{name}"
+    for name in (
+        "RegisterFatBinary", "UnregisterFatBinary", "RegisterFunction", "RegisterVar", "PushCallConfiguration",
+        "PopCallConfiguration",
+    )
+}  # fmt: skip
 ENTRY_POINTS = re.findall(
     r"\w+",
     """
@@ -32,7 +40,8 @@ MemcpyDtoH MemcpyDtoD MemcpyHtoDAsync MemcpyDtoHAsync MemcpyDtoDAsync Memset Mem
 StreamCreate StreamCreateWithFlags StreamCreateWithPriority StreamDestroy StreamSynchronize StreamQuery
 StreamGetFlags StreamWaitEvent EventCreate EventCreateWithFlags EventDestroy EventRecord EventQuery EventSynchronize
 EventElapsedTime StreamBeginCapture StreamEndCapture StreamIsCapturing GraphInstantiate GraphInstantiateWithFlags
-GraphLaunch GraphDestroy GraphExecDestroy ModuleLoad ModuleLoadData ModuleLoadDataEx ModuleUnload ModuleGetFunction
+GraphLaunch GraphDestroy GraphExecDestroy StreamGetCaptureInfo GetStreamDeviceId LaunchHostFunc LaunchKernel
+Memcpy2DAsync ModuleLoad ModuleLoadData ModuleLoadDataEx ModuleUnload ModuleGetFunction
 ModuleGetGlobal FuncGetAttribute ModuleOccupancyMaxActiveBlocksPerMultiprocessor ModuleLaunchKernel
 """,
 )
@@ -62,12 +71,13 @@ def test_it_exports_these_symbols_and_no_others():
         ["nm", "-D", "--defined-only", hip_library_path()], capture_output=True, text=True, check=True
     ).stdout
     exported = {line.split()[-1] for line in listing.splitlines()}
-    assert exported == {f"hip{name}" for name in ENTRY_POINTS} | {"zyfa_emulated_last_report"}
+    assert exported == {f"hip{name}" for name in ENTRY_POINTS} | OF_COMPILERS | {"zyfa_emulated_last_report"}
 
 
 def test_the_page_names_every_entry_point():
     page = (ROOT / "docs/emulator.md").read_text(encoding="utf-8")
     assert not [name for name in ENTRY_POINTS if f"hip{name}`" not in page]
+    assert not [name for name in OF_COMPILERS if f"`{name}`" not in page]
 
 
 def test_the_page_names_every_fault():
@@ -148,6 +158,22 @@ def test_copies_and_fills(hip):
     expected[16:20] = expected[:4]
     np.testing.assert_array_equal(got, expected)
     hip.Free(pointer)
+
+
+def test_copies_with_a_pitch(hip, stream):
+    source = np.arange(60, dtype=np.uint8).reshape(5, 12)
+    there = hip.upload(source)
+    target = np.full((4, 9), 99, np.uint8)
+    hip.Memcpy2DAsync(c_void_p(target.ctypes.data), 9, there, 12, 7, 4, hip_api.DEVICE_TO_HOST, stream)
+    np.testing.assert_array_equal(target[:, :7], source[:4, :7])
+    assert (target[:, 7:] == 99).all()
+    codes = [
+        hip.code(
+            "Memcpy2DAsync", c_void_p(target.ctypes.data), 9, there, 12, *size, hip_api.DEVICE_TO_HOST, stream
+        )
+        for size in ((10, 4), (7, 6), (7, 0))
+    ]
+    assert codes == [hip_api.INVALID_PITCH, hip_api.INVALID_VALUE, 0]
 
 
 def test_memory_is_accounted_for(hip):
@@ -326,6 +352,57 @@ def test_an_offload_bundle(hip):
     assert hip.code("ModuleLoadData", byref(c_void_p()), wrong) == hip_api.NO_BINARY
 
 
+class Wrapper(ctypes.Structure):
+    """What clang writes beside a bundle of a HIP program."""
+
+    _fields_ = (("magic", c_uint), ("version", c_uint), ("bundle", ctypes.c_char_p), ("unused", c_void_p))
+
+
+class Size(ctypes.Structure):
+    _fields_ = (("x", c_uint), ("y", c_uint), ("z", c_uint))
+
+
+@pytest.mark.parametrize(("architecture", "code"), [(b"gfx950", 0), (b"gfx942", hip_api.NO_BINARY)])
+def test_kernels_compiled_into_a_program(hip, stream, architecture, code):
+    """Registered as clang does it, launched by the address of a host function."""
+    kernel = code_object(VECTOR_ADD)
+    identity = b"hipv4-amdgcn-amd-amdhsa--" + architecture
+    header = b"__CLANG_OFFLOAD_BUNDLE__" + (1).to_bytes(8, "little")
+    header += b"".join(n.to_bytes(8, "little") for n in (4096, len(kernel), len(identity))) + identity
+    bundle = header.ljust(4096, b"\0") + kernel
+    library = hip.library
+    library.__hipRegisterFatBinary.restype = c_void_p
+    handle = library.__hipRegisterFatBinary(byref(Wrapper(0x48495046, 1, bundle, None)))
+    host_function = c_void_p(0x1234)
+    nothing = [None] * 5
+    library.__hipRegisterFunction(c_void_p(handle), host_function, None, b"kernel", c_uint(0), *nothing)
+    a, b = floats(1), floats(2)
+    pointers = [c_void_p(hip.upload(a)), c_void_p(hip.upload(b)), c_void_p(hip.made("Malloc", a.nbytes))]
+    arguments = (c_void_p * 3)(*(ctypes.addressof(one) for one in pointers))
+    launch = (Size(N // 64, 1, 1), Size(64, 1, 1), arguments, c_size_t(0), c_void_p(stream))
+    assert library.hipLaunchKernel(host_function, *launch) == code
+    if code == 0:
+        hip.StreamSynchronize(stream)
+        np.testing.assert_array_equal(hip.download(pointers[2].value, a), a + b)
+    else:
+        assert "the bundle has none for gfx950, only: hipv4-amdgcn-amd-amdhsa--gfx942" in hip.report()
+    library.__hipUnregisterFatBinary(c_void_p(handle))
+    assert library.hipLaunchKernel(host_function, *launch) == hip_api.INVALID_FUNCTION
+
+
+def test_launch_configurations_are_a_stack(hip):
+    library = hip.library
+    for width in (1, 2):
+        size = Size(width, 1, 1)
+        assert library.__hipPushCallConfiguration(size, size, c_size_t(width), c_void_p(None)) == 0
+    grid, block, bytes_, stream = Size(), Size(), c_size_t(), c_void_p()
+    popped = (byref(grid), byref(block), byref(bytes_), byref(stream))
+    for width in (2, 1):
+        assert library.__hipPopCallConfiguration(*popped) == 0
+        assert (grid.x, block.x, bytes_.value) == (width, width, width)
+    assert library.__hipPopCallConfiguration(*popped) == hip_api.MISSING_CONFIGURATION
+
+
 # ---- streams, events, order ------------------------------------------------------------------------------------------
 
 
@@ -353,6 +430,21 @@ def test_events_order_two_streams(hip):
     hip.StreamDestroy(first)
     hip.StreamDestroy(second)
     assert hip.code("StreamSynchronize", first) == hip_api.INVALID_HANDLE
+
+
+def test_functions_of_the_host_run_in_order(hip, stream):
+    seen = []
+    function = ctypes.CFUNCTYPE(None, c_void_p)(lambda argument: seen.append(argument))
+    hip.LaunchHostFunc(stream, function, c_void_p(7))
+    hip.LaunchHostFunc(stream, function, c_void_p(8))
+    hip.StreamSynchronize(stream)
+    assert seen == [7, 8]
+    assert hip.code("LaunchHostFunc", stream, c_void_p(None), c_void_p(7)) == hip_api.INVALID_VALUE
+
+
+def test_a_stream_knows_its_device(hip, stream):
+    ask = hip.library.hipGetStreamDeviceId
+    assert [ask(c_void_p(one)) for one in (stream, None, 0x999)] == [0, 0, -1]
 
 
 def test_the_null_stream_waits_for_blocking_streams_and_they_for_it(hip):
@@ -460,6 +552,23 @@ def test_a_captured_graph_runs_when_launched(hip, stream):
     np.testing.assert_array_equal(hip.download(pa, a), (a + b) + b)
     hip.GraphExecDestroy(executable)
     assert hip.code("GraphLaunch", executable, stream) == hip_api.INVALID_HANDLE
+
+
+def test_captures_have_numbers_and_say_what_ended_them(hip, stream):
+    numbers = []
+    for _ in range(2):
+        hip.StreamBeginCapture(stream, 0)
+        status, number = c_uint(9), ctypes.c_ulonglong(0)
+        hip.StreamGetCaptureInfo(stream, byref(status), byref(number))
+        assert status.value == 1
+        numbers.append(number.value)
+        hip.code("Malloc", byref(c_void_p()), c_size_t(64))
+        assert hip.code("StreamEndCapture", stream, byref(c_void_p())) != 0
+        assert "an earlier call has invalidated the capture: hipMalloc" in hip.report()
+    assert numbers[1] == numbers[0] + 1 > 1
+    number = ctypes.c_ulonglong(5)
+    hip.StreamGetCaptureInfo(stream, byref(status), byref(number))
+    assert (status.value, number.value) == (0, 5)
 
 
 def test_capture_forks_and_joins_through_events(hip, stream):
