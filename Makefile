@@ -57,13 +57,13 @@ OBJECTS = $(shell $(BIN)/python -c 'from zyfa_ort.kernels.code_objects import pa
 
 sanitize-ops: sanitize-ops-address sanitize-ops-thread
 
-sanitize-ops-%: .venv/dev
+sanitize-ops-address sanitize-ops-thread: sanitize-ops-%: .venv/dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -G Ninja -S . -B build/ops-$* \
 	  -DZYFA_SANITIZE=$(KIND_$*) -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
 	$(BIN)/cmake --build build/ops-$* --target zyfa_ort_ops zyfa_emulated_hip
 	$(MAKE) stress-$*
 
-stress-%:
+stress-address stress-thread: stress-%:
 	LD_PRELOAD="$(shell c++ -print-file-name=$(RUNTIME_$*)) $(shell c++ -print-file-name=libstdc++.so)" $(OPTIONS) \
 	  ZYFA_LIBRARY=build/ops-$*/libzyfa_ort_ops.so ZYFA_CODE_OBJECTS=$(OBJECTS) PYTHONPATH=tests $(BIN)/python -m pytest -q -m '' \
 	  -p custom_ops.sanitized --hip-device build/ops-$*/kernels/emulator/libzyfa_emulated_hip.so $(STRESS)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from zyfa_ort.errors import InputError
+from zyfa_ort.errors import DeviceError, InputError
 from zyfa_ort.library import register
 from zyfa_ort.tensors import from_ortvalue, to_ortvalue
 

@@ -65,7 +65,8 @@ def test_eight_threads_with_changing_shapes(runs: int) -> None:
     problems = [problem(lengths) for lengths in LENGTHS]
     outputs = {"output": np.float32, "present_key": np.float32, "present_value": np.float32}
     models = {
-        place: one_node_model(ATTENTION, problems[0], outputs, {"precision": place.precision}) for place in PLACES
+        place: one_node_model(ATTENTION, problems[0], outputs, {"precision": place.precision})
+        for place in PLACES
     }
     shared = {place: place.session(models[place]) for place in PLACES}
     wanted = {place: [as_bytes(run_session(shared[place], p)) for p in problems] for place in PLACES}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import warnings
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from zyfa_ort import api, env, gpu, numerics
 from zyfa_ort.demo.main_job import TEXT, Say, load_tokenizer, no_past
 from zyfa_ort.demo.main_job import Cache as MainCache
 from zyfa_ort.demo.variants import VARIANTS, Variant
-from zyfa_ort.errors import DeviceError, InputError
+from zyfa_ort.errors import DeviceError, InputError, PlacementWarning
 from zyfa_ort.kernels.emulator import hip_library_path
 
 if TYPE_CHECKING:
@@ -137,7 +138,9 @@ def _on_device(path: Path) -> onnxruntime.InferenceSession:
     options = ort.SessionOptions()
     options.log_severity_level = _ERRORS_ONLY
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-    return api.session(path, "gpu", options=options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PlacementWarning)  # the table says it
+        return api.session(path, "gpu", options=options)
 
 
 def _placement(session: onnxruntime.InferenceSession) -> Placement:

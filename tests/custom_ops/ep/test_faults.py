@@ -142,6 +142,7 @@ for _ in range(2):
 """,
         ZYFA_EMULATED_FAULT="malloc:2-3",
     )
+    assert done.returncode == 0, done.stderr[-2000:]
     first, second = done.stdout.splitlines()
     assert first.startswith("ZyfaExecutionProvider: hipMalloc of 36864 bytes with ")
     assert "free: out of memory (hipErrorOutOfMemory)" in first
