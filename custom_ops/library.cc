@@ -96,7 +96,7 @@ extern "C" __attribute__((visibility("default"))) size_t zyfa_last_refusal(char*
   return zyfa::ep::unthrown(
       [&] {
         const std::string reason =
-            zyfa::ops::why_no_memory != nullptr ? zyfa::ops::why_no_memory() : std::string();
+            zyfa::ops::why_no_memory != nullptr ? zyfa::ops::why_no_memory.load()() : std::string();
         if (bytes != 0) text[reason.copy(text, bytes - 1)] = '\0';
         return reason.size() + 1;
       },

@@ -45,8 +45,20 @@ def choose(device: str, provider_options: Mapping[str, str], providers: Sequence
     found = gpu.chosen(provider_options) if device == "gpu" else _real_gpu(provider_options)
     if found is None:
         return Host(others=tuple(providers or ()))
-    others = [MIGRAPHX] if providers is None and MIGRAPHX in available else list(providers or ())
-    return Host(gpu.PROVIDER, found, tuple(others))
+    if providers is None and MIGRAPHX in available and (device == "gpu" or _loads(MIGRAPHX)):
+        return Host(gpu.PROVIDER, found, (MIGRAPHX,))
+    return Host(gpu.PROVIDER, found, tuple(providers or ()))
+
+
+def _loads(name: str) -> bool:
+    """Whether the libraries of a provider that this ONNX Runtime was built with are there."""
+    import onnxruntime as ort
+
+    try:
+        ort.SessionOptions().add_provider(name, {})
+    except RuntimeError:
+        return False
+    return True
 
 
 def _rocm(provider_options: Mapping[str, str], providers: Sequence[str] | None) -> Host:

@@ -81,8 +81,11 @@ def of_log(text: str, ours: Sequence[tuple[str, str]]) -> Placement:
         if heading := _HEADING.search(line):
             provider = heading[2]
             if heading[1] == "All nodes":
-                others = int(heading[3]) - len(ours)
-                nodes += [*(Node(provider, *one) for one in ours), *[Node(provider, _UNNAMED, "")] * others]
+                others = max(int(heading[3]) - len(ours), 0)
+                nodes += [
+                    *(Node(provider, *one) for one in ours[: int(heading[3])]),
+                    *[Node(provider, _UNNAMED, "")] * others,
+                ]
         elif provider and (one := _LISTED.search(line)):
             nodes.append(Node(provider, one[1], one[2]))
     if not provider:

@@ -34,17 +34,16 @@ void keep_refusal(const char* reason) {
   kept.text = reason;
 }
 
+}  // namespace
+
 std::string last_refusal() {
   Refusal& kept = refusal();
   const std::lock_guard<std::mutex> lock(kept.mutex);
   return kept.text;
 }
 
-}  // namespace
-
 Allocator::Allocator(hip::Device& device, const OrtMemoryInfo* info)
     : OrtAllocator{}, device_(device), info_(info) {
-  ops::why_no_memory = last_refusal;
   version = ops::api_version;
   Alloc = [](OrtAllocator* self, size_t bytes) noexcept {
     return static_cast<Allocator*>(self)->allocate(bytes, std::nullopt);

@@ -20,6 +20,9 @@ class Allocator : public OrtAllocator {
   const OrtMemoryInfo* info_;
 };
 
+// Why the device had no memory when it was last asked; empty when it always had.
+std::string last_refusal();
+
 class DataTransfer : public OrtDataTransferImpl {
  public:
   DataTransfer();

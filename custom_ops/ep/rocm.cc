@@ -20,14 +20,17 @@ int device_of(const OrtKernelInfo* info) {
 }
 
 // Held by every kernel on a device; with the last one workspace goes back to the device, as the plugin
-// provider's allocator gives it back when a session ends.
+// provider's allocator gives it back when a session ends, and what the last launches found is told.
 class Lease {
  public:
   explicit Lease(hip::Device& device) : device_(device) {}
   ~Lease() {
     try {
       const hip::CurrentDevice current(device_.ordinal);
+      const hip::Runtime& hip = hip::Runtime::get();
+      hip.check(hip.DeviceSynchronize(), "hipDeviceSynchronize");
       device_.pool.trim();
+      device_.report_foreign_streams();
     } catch (const std::exception&) {  // a device that is lost has nothing to give back
     }
   }

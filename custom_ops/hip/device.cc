@@ -117,6 +117,12 @@ bool Device::remove_stream(StreamHandle stream) noexcept {
   return left;
 }
 
+void Device::report_foreign_streams() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [stream, word] : foreign_)
+    if (__atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL) != 0) std::fprintf(stderr, "%s\n", kHoles);
+}
+
 bool Device::knows(StreamHandle stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   return status_.count(stream) != 0;
@@ -126,8 +132,9 @@ int* Device::status_of(StreamHandle stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = status_.find(stream);
   if (found != status_.end()) return found->second;
-  if (shared_word_ == nullptr) shared_word_ = take_word();
-  return shared_word_;
+  int*& word = foreign_[stream];
+  if (word == nullptr) word = take_word();
+  return word;
 }
 
 void Device::check_status(StreamHandle stream) {

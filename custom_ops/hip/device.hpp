@@ -44,8 +44,8 @@ class Device {
   // From its code object, which is loaded at the first use. Safe in any thread; the device is current.
   FunctionHandle function(const KernelRow& kernel);
 
-  // A word of host memory that the device can write: the `status` of launches on the stream. Streams that are
-  // not registered share one.
+  // A word of host memory that the device can write: the `status` of launches on the stream. A stream of
+  // somebody else has one from its first launch on, for good: nobody says when it ends.
   int* status_of(StreamHandle stream);
   // Throws Error when a launch whose work is done has set the stream's status; clears it.
   void check_status(StreamHandle stream);
@@ -53,6 +53,8 @@ class Device {
   void add_stream(StreamHandle stream);
   // True when a status is left that nobody has asked for.
   bool remove_stream(StreamHandle stream) noexcept;
+  // Says on standard error what is left on streams of somebody else, whose work is done.
+  void report_foreign_streams() noexcept;
 
  private:
   explicit Device(int ordinal);
@@ -61,9 +63,8 @@ class Device {
   std::mutex mutex_;  // of everything below
   std::unordered_map<const KernelRow*, FunctionHandle> functions_;
   std::map<std::string, ModuleHandle> modules_;
-  std::unordered_map<StreamHandle, int*> status_;
+  std::unordered_map<StreamHandle, int*> status_, foreign_;
   std::vector<int*> words_;
-  int* shared_word_ = nullptr;
 };
 
 // A stream of ours that stands apart from the null stream. Whoever waits for it learns what its launches

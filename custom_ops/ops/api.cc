@@ -13,7 +13,7 @@ namespace zyfa::ops {
 const OrtApi* api = nullptr;
 uint32_t api_version = 0;
 uint32_t runtime_minor = 0;
-std::string (*why_no_memory)() = nullptr;
+std::atomic<std::string (*)()> why_no_memory{nullptr};
 
 namespace {
 
@@ -107,7 +107,7 @@ void check(OrtStatus* status) {
 }
 
 void fail_without_memory(const std::string& what) {
-  const std::string reason = why_no_memory != nullptr ? why_no_memory() : "";
+  const std::string reason = why_no_memory != nullptr ? why_no_memory.load()() : "";
   fail<DeviceError>(what, ": expected memory, got none", reason.empty() ? "" : ": ", reason);
 }
 

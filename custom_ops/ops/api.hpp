@@ -4,6 +4,7 @@
 
 #include <onnxruntime_c_api.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,7 +26,7 @@ extern uint32_t runtime_minor;
 void check(OrtStatus* status);
 
 // Why a device had no memory when it was last asked; set by whoever owns an allocator, null without one.
-extern std::string (*why_no_memory)();
+extern std::atomic<std::string (*)()> why_no_memory;
 // Throws DeviceError with that reason. ONNX Runtime hands kernels tensors without memory (1.32).
 [[noreturn]] void fail_without_memory(const std::string& what);
 

@@ -194,6 +194,32 @@ def test_masked_tiles_for_half_of_the_rows(precision: str) -> None:
     check_attention(inputs, precision=precision, is_causal=0)
 
 
+@pytest.mark.parametrize("rows", [1, 3, 200])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_score_of_minus_infinity_counts_nothing(precision: str, rows: int) -> None:
+    """Of an infinite key. Unlike a hidden key it still meets its values: 0 times NaN is NaN."""
+    inputs = gaussian(Sizes(q_len=rows, kv_len=300, head_dim=16), np.float32)
+    inputs["query"] = np.abs(inputs["query"])
+    inputs["key"][:, 7] = -np.inf
+    outputs = ("output", "lse")
+    visible = np.arange(300) != 7
+    wanted = run_attention(
+        {**inputs, "key_mask": np.stack([visible] * len(inputs["key"]))},
+        outputs=outputs,
+        is_causal=0,
+        precision=precision,
+    )
+    got = run_attention(inputs, outputs=outputs, is_causal=0, precision=precision)
+    assert_same_bits(got, wanted)
+    inputs["value"][:, 7] = np.nan
+    assert np.isnan(run_attention(inputs, is_causal=0, precision=precision)["output"]).all()
+    inputs["key"][:] = -np.inf
+    inputs["value"][:, 7] = 1
+    nothing = run_attention(inputs, outputs=outputs, is_causal=0, precision=precision)
+    assert not nothing["output"].any()
+    assert (nothing["lse"] == -np.inf).all()
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_softcap_comes_before_the_mask(precision: str) -> None:
     """Scores 0 and 0, key 1 masked, cap 2, V = [0, 1]: exactly 0; capping a masked -inf would give 0.119."""

@@ -52,8 +52,9 @@ def quiet() -> ort.SessionOptions:
 def test_thirty_two_layers_with_the_plugin_provider_alone(tmp_path: Path) -> None:
     model, inputs = layered_model(LAYERS, ["Neg"]), layered_inputs(40)
     path = saved(tmp_path, model)
-    with pytest.warns(PlacementWarning, match=r"33 of 65 nodes run on the CPU \(33 Neg\)"):
+    with pytest.warns(PlacementWarning, match=r"33 of 65 nodes run on the CPU \(33 Neg\)") as caught:
         session = zyfa_ort.session(path, "gpu", options=quiet())
+    assert [one.filename for one in caught] == [__file__]
     placement = of_session(session)
     assert placement is not None
     assert placement.counts == {OURS: LAYERS, CPU: LAYERS + 1}

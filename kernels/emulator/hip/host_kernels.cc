@@ -122,8 +122,8 @@ ZYFA_HIP_EXPORT hipError_t hipLaunchKernel(const void* host_function, Size grid,
   return enter("hipLaunchKernel", [&] {
     const std::lock_guard guard(registry().lock);
     const auto found = registry().kernels.find(host_function);
-    expect(found != registry().kernels.end(), "expected the address of a kernel of this program",
-           hipErrorInvalidDeviceFunction);
+    expect(found != registry().kernels.end() && found->second.bundle != nullptr,
+           "expected the address of a kernel of this program", hipErrorInvalidDeviceFunction);
     Bundle& bundle = *found->second.bundle;
     if (bundle.module == nullptr) pass(hipModuleLoadData(&bundle.module, bundle.image));
     hipFunction_t function = nullptr;

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import json
 import os
 import subprocess
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,15 @@ _PACKAGES = ("ml_dtypes", "onnx", "onnx_ir", "rich", "typer")
 _START = "from custom_ops.wheels.sessions import *\n"
 
 
+# Gone with the process.
+_folders = ExitStack()
+atexit.register(_folders.close)
+
+
+def _folder() -> Path:
+    return Path(_folders.enter_context(tempfile.TemporaryDirectory(prefix="zyfa-wheels-")))
+
+
 @functools.cache
 def _environment(wheel: str) -> tuple[Path, Path]:
     """Its interpreter, and the folder with the stand-ins for what its provider is linked to."""
@@ -31,14 +42,13 @@ def _environment(wheel: str) -> tuple[Path, Path]:
     (provider,) = python.parents[1].glob(
         f"lib/python*/site-packages/onnxruntime/capi/libonnxruntime_providers_{wheel}.so"
     )
-    folder = Path(tempfile.mkdtemp(prefix=f"zyfa-{wheel}-"))
-    return python, make_stand_ins(provider, folder)
+    return python, make_stand_ins(provider, _folder())
 
 
 @functools.cache
 def _package_folder() -> Path:
     """With the package of this environment in it and nothing else of it."""
-    folder = Path(tempfile.mkdtemp(prefix="zyfa-package-"))
+    folder = _folder()
     (folder / "zyfa_ort").symlink_to(Path(zyfa_ort.__file__).parent)
     return folder
 

@@ -27,8 +27,9 @@ from zyfa_ort.placement_question import ask
 from zyfa_ort.session_placement import our_nodes
 
 __all__ = [
-    "CASES", "answer", "counted", "digest", "finding", "hosts", "layered_inputs", "layered_model", "make_session", "message",
-    "np", "ort", "placed", "refusal", "relative_error", "run_session", "saved", "session_on_gpu", "warned", "zyfa_ort",
+    "CASES", "answer", "counted", "digest", "finding", "free_memory", "hosts", "layered_inputs", "layered_model",
+    "make_session", "message", "np", "ort", "placed", "refusal", "relative_error", "run_session", "saved",
+    "session_on_gpu", "warned", "zyfa_ort",
 ]  # fmt: skip
 
 
@@ -43,6 +44,15 @@ def finding() -> str:
     text = ctypes.create_string_buffer(1 << 16)
     library.zyfa_emulated_last_report(text, ctypes.c_size_t(len(text)))
     return text.value.decode()
+
+
+def free_memory() -> int:
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    assert (
+        ctypes.CDLL(os.environ["ZYFA_HIP_LIBRARY"]).hipMemGetInfo(ctypes.byref(free), ctypes.byref(total))
+        == 0
+    )
+    return free.value
 
 
 def saved(model: onnx.ModelProto) -> Path:

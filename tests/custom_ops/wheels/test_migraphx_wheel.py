@@ -7,6 +7,7 @@ wheel itself.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from custom_ops.gpu_session import gpu_session
@@ -88,39 +89,43 @@ answer([placed(model), warned(model), refusal(model, strict=True), digest(got), 
     assert bits == digest(run_session(gpu_session(layered_model(32, TAKEN)), layered_inputs(40)))
 
 
-# Segments, rows, and whether MIGraphX takes them beside two nodes of ours.
+# Layers, their segments, rows, and whether MIGraphX takes the segments.
 SEGMENTS = {
-    "no matrix product or pool": (["Neg", "Add", "Relu", "Neg", "Add", "Relu", "Neg"], "rows", False),
-    "a weight of 4,096 elements": (["MatMul"], "rows", False),
-    "a pool of unknown size": (["MaxPool"], "rows", True),
-    "a pool of 256 elements": (["MaxPool"], 4, True),
-    "a pool of 320 elements": (["MaxPool"], 5, False),
-    "a small pool beside a weight": (["MatMul", "MaxPool"], "rows", True),
+    "no matrix product or pool": (2, ["Neg", "Add", "Relu", "Neg", "Add", "Relu", "Neg"], "rows", False),
+    "a weight of 4,096 elements": (2, ["MatMul"], "rows", False),
+    "a pool of unknown size": (2, ["MaxPool"], "rows", True),
+    "a pool of 256 elements": (2, ["MaxPool"], 4, True),
+    "a pool of 320 elements": (2, ["MaxPool"], 5, False),
+    "a small pool beside a weight": (2, ["MatMul", "MaxPool"], "rows", True),
+    "ten": (10, TAKEN, "rows", True),
+    "eleven": (11, TAKEN, "rows", False),
 }
 
 
-@pytest.mark.parametrize("case", SEGMENTS)
-def test_segments_that_migraphx_takes(case: str) -> None:
-    """The rule that placement_rules applies by hand, held to what the wheel does."""
-    between, rows, taken = SEGMENTS[case]
-    found = run_in(
+@pytest.fixture(scope="module")
+def segments() -> dict[str, Any]:
+    """What the wheel does, and what placement_rules says it would."""
+    return run_in(
         "migraphx",
         f"""
 from zyfa_ort.kernel_choice import with_shapes
+from zyfa_ort.placement import of_session
 from zyfa_ort.placement_rules import predict
-model = layered_model(2, {between}, {rows!r})
 host = hosts.Host("ZyfaExecutionProvider", None, ("MIGraphXExecutionProvider",))
-answer([placed(model)["counts"], predict(with_shapes(saved(model)), set(), host).counts])
+found = {{}}
+for name, (layers, between, rows, taken) in {SEGMENTS}.items():
+    model = layered_model(layers, between, rows)
+    found[name] = [of_session(session_on_gpu(model)).counts, predict(with_shapes(saved(model)), set(), host).counts]
+answer(found)
 """,
     )
-    expected = {OURS: 2, MIGRAPHX if taken else CPU: 3 * len(between)}
-    assert found == [expected, expected]
 
 
-@pytest.mark.parametrize("layers", [10, 11])
-def test_the_limit_is_ten(layers: int) -> None:
-    found = run_in("migraphx", f"""answer(placed(layered_model({layers}, {TAKEN}))["counts"])""")
-    assert found == {OURS: layers, MIGRAPHX if layers <= 10 else CPU: 2 * (layers + 1)}
+@pytest.mark.parametrize("case", SEGMENTS)
+def test_segments_that_migraphx_takes(case: str, segments: dict[str, Any]) -> None:
+    layers, between, _, taken = SEGMENTS[case]
+    expected = {OURS: layers, MIGRAPHX if taken else CPU: (layers + 1) * len(between)}
+    assert segments[case] == [expected, expected]
 
 
 def test_a_portable_model_without_the_library_is_all_of_migraphx(tmp_path: Path) -> None:
@@ -144,15 +149,17 @@ def test_without_migraphx_the_session_is_refused_unless_it_is_left_out() -> None
     found = run_in(
         "migraphx",
         """
+from zyfa_ort import gpu
 model = layered_model(2, ["Neg"])
-answer([refusal(model), placed(model, providers=[])["counts"]])
+gpu.is_real = lambda device: True  # for "auto", which leaves out what cannot be loaded
+answer([refusal(model), placed(model, providers=[])["counts"], hosts.choose("auto", {}).others])
 """,
         stand_ins=False,
     )
     wanted = "DeviceError: MIGraphXExecutionProvider: cannot be loaded (libmigraphx_c.so.3: cannot open shared object file"
     assert wanted in found[0]
     assert "install ROCm with MIGraphX, or give providers=[]" in found[0]
-    assert found[1] == {OURS: 2, CPU: 3}
+    assert found[1:] == [{OURS: 2, CPU: 3}, []]
 
 
 def test_inspect_and_doctor_say_it_too() -> None:

@@ -390,6 +390,16 @@ def test_kernels_compiled_into_a_program(hip, stream, architecture, code):
     assert library.hipLaunchKernel(host_function, *launch) == hip_api.INVALID_FUNCTION
 
 
+def test_a_bundle_that_is_none_is_refused(hip, stream):
+    library = hip.library
+    library.__hipRegisterFatBinary.restype = c_void_p
+    assert library.__hipRegisterFatBinary(byref(Wrapper(7, 1, b"", None))) is None
+    assert "__hipRegisterFatBinary: expected what clang writes for HIP programs" in hip.report()
+    library.__hipRegisterFunction(None, c_void_p(0x4321), None, b"kernel", c_uint(0), *[None] * 5)
+    launch = (Size(1, 1, 1), Size(64, 1, 1), None, c_size_t(0), c_void_p(stream))
+    assert library.hipLaunchKernel(c_void_p(0x4321), *launch) == hip_api.INVALID_FUNCTION
+
+
 def test_launch_configurations_are_a_stack(hip):
     library = hip.library
     for width in (1, 2):
