@@ -16,7 +16,7 @@ SOURCES := $(shell find custom_ops kernels $(CXX_FILES) -o -name '*.map') \
 export PYTHONUTF8 := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test slow-test sanitize coverage bench-cpu lint format clean
+.PHONY: demo test slow-test sanitize sanitize-ops coverage bench-cpu lint format clean
 
 demo: .venv/demo
 	$(BIN)/python -m zyfa_ort.demo --cache .cache/demo
@@ -41,6 +41,32 @@ sanitize: .venv/dev
 sanitized-tests:
 	LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0:handle_segv=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=tests \
 	  $(BIN)/python -m pytest -q -p kernels.emulator.native_module --native $(SANITIZED) tests/kernels/emulator tests/kernels/hip
+
+# The operator library and the emulated HIP device with AddressSanitizer and UndefinedBehaviorSanitizer, then with
+# ThreadSanitizer: eight threads, changing shapes, sessions that come and go, on the CPU and on the device. ONNX Runtime and
+# Python are not built so: what happens in them alone is not looked at.
+KIND_address := address,undefined
+KIND_thread := thread
+RUNTIME_address := libasan.so
+RUNTIME_thread := libtsan.so
+OPTIONS := ASAN_OPTIONS=detect_leaks=0:handle_segv=0 UBSAN_OPTIONS=print_stacktrace=1 \
+  TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1:handle_segv=0
+STRESS := tests/custom_ops/test_stress.py tests/custom_ops/test_attention_threads.py tests/custom_ops/ep/test_concurrency.py \
+  tests/custom_ops/ep/test_attention_nodes.py
+OBJECTS = $(shell $(BIN)/python -c 'from zyfa_ort.kernels.code_objects import path; print(path("decode").parent)')
+
+sanitize-ops: sanitize-ops-address sanitize-ops-thread
+
+sanitize-ops-address sanitize-ops-thread: sanitize-ops-%: .venv/dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -G Ninja -S . -B build/ops-$* \
+	  -DZYFA_SANITIZE=$(KIND_$*) -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+	$(BIN)/cmake --build build/ops-$* --target zyfa_ort_ops zyfa_emulated_hip
+	$(MAKE) stress-$*
+
+stress-address stress-thread: stress-%:
+	LD_PRELOAD="$(shell c++ -print-file-name=$(RUNTIME_$*)) $(shell c++ -print-file-name=libstdc++.so)" $(OPTIONS) \
+	  ZYFA_LIBRARY=build/ops-$*/libzyfa_ort_ops.so ZYFA_CODE_OBJECTS=$(OBJECTS) PYTHONPATH=tests $(BIN)/python -m pytest -q -m '' \
+	  -p custom_ops.sanitized --hip-device build/ops-$*/kernels/emulator/libzyfa_emulated_hip.so $(STRESS)
 
 # About 6 minutes; with OURS=1 under 2: the results of the other tools are kept.
 coverage: .venv/dev

@@ -90,5 +90,18 @@ ZYFA_ENTRY_POINT CreateEpFactories(const char*, const OrtApiBase* base, const Or
   });
 }
 
+// "Allocation failed." is all that ONNX Runtime says of an allocator. Copies the reason, cut to what fits,
+// and returns the bytes that it needs with its end; an empty text when no memory was refused.
+extern "C" __attribute__((visibility("default"))) size_t zyfa_last_refusal(char* text, size_t bytes) {
+  return zyfa::ep::unthrown(
+      [&] {
+        const std::string reason =
+            zyfa::ops::why_no_memory != nullptr ? zyfa::ops::why_no_memory.load()() : std::string();
+        if (bytes != 0) text[reason.copy(text, bytes - 1)] = '\0';
+        return reason.size() + 1;
+      },
+      [](const char*) { return size_t{0}; });
+}
+
 // The factory stays: devices and sessions of another registration may still use it.
 ZYFA_ENTRY_POINT ReleaseEpFactory(OrtEpFactory*) { return nullptr; }

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from zyfa_ort.tensors import from_ortvalue, to_ortvalue
 
 __all__ = [
+    "attention_kernels",
     "compare_models",
     "flash_attn_func",
     "from_ortvalue",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "attention_kernels": "zyfa_ort.kernel_facts",
     "compare_models": "zyfa_ort.compare",
     "flash_attn_func": "zyfa_ort.api",
     "from_ortvalue": "zyfa_ort.tensors",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from zyfa_ort.errors import InputError
+from zyfa_ort.errors import DeviceError, InputError
 from zyfa_ort.library import register
 from zyfa_ort.tensors import from_ortvalue, to_ortvalue
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 Device = Literal["auto", "cpu", "gpu"]
+
+_NO_MEMORY = "Allocation failed"  # all that ONNX Runtime says of a GPU without memory for a run's inputs
 
 
 def fuse(
@@ -148,6 +150,8 @@ def run(
 
     Raises:
         InputError: an input of the model is missing, or one is given that it does not have.
+        DeviceError: the GPU has no memory left for the inputs.
+        RuntimeError: whatever else ONNX Runtime reports.
     """
     expected = [value.name for value in session.get_inputs()]
     for name in expected:
@@ -157,7 +161,15 @@ def run(
         if name not in expected:
             raise InputError(f"input {name}: expected one of {', '.join(expected)}")
     names = list(outputs) if outputs is not None else [value.name for value in session.get_outputs()]
-    values = session.run_with_ort_values(names, {name: to_ortvalue(array) for name, array in inputs.items()})
+    fed = {name: to_ortvalue(array) for name, array in inputs.items()}
+    try:
+        values = session.run_with_ort_values(names, fed)
+    except Exception as error:  # the binding raises a different type per cause
+        if _NO_MEMORY not in str(error):
+            raise
+        from zyfa_ort import gpu
+
+        raise DeviceError(f"{gpu.PROVIDER}: {gpu.last_refusal() or _NO_MEMORY}") from error
     return {name: from_ortvalue(value) for name, value in zip(names, values, strict=True)}
 
 

@@ -53,6 +53,17 @@ def _listed(ort: Any) -> list[Any]:
     return [device for device in ort.get_ep_devices() if device.ep_name == PROVIDER]
 
 
+def last_refusal() -> str:
+    """Why a GPU had no memory when this process last asked; empty when it always had, or no GPU was asked."""
+    import ctypes
+
+    refusal = ctypes.CDLL(library_path()).zyfa_last_refusal
+    refusal.argtypes, refusal.restype = (ctypes.c_char_p, ctypes.c_size_t), ctypes.c_size_t
+    text = ctypes.create_string_buffer(int(refusal(None, 0)) + 1)
+    refusal(text, len(text))
+    return text.value.decode(errors="replace")
+
+
 def is_real(device: Any) -> bool:
     """Whether it is a GPU that our kernels are compiled for, and not the emulated one."""
     metadata = device.ep_metadata
@@ -63,9 +74,12 @@ def add_provider(
     options: onnxruntime.SessionOptions, device: Any, provider_options: Mapping[str, str]
 ) -> None:
     """Puts the provider on one device in front of the CPU's."""
-    metadata = device.ep_metadata
-    merged = {"byte_rounding": known_byte_rounding(metadata["emulated"] == "1"), **provider_options}
-    options.add_provider_for_devices([device], merged)
+    options.add_provider_for_devices([device], completed(device, provider_options))
+
+
+def completed(device: Any, provider_options: Mapping[str, str]) -> dict[str, str]:
+    """The options as the provider gets them: how the device rounds bytes, where a probe has found out."""
+    return {"byte_rounding": known_byte_rounding(device.ep_metadata["emulated"] == "1"), **provider_options}
 
 
 def chosen(provider_options: Mapping[str, str]) -> Any:

@@ -30,7 +30,7 @@ def library_path() -> str:
             raise LibraryError(
                 f"{env.LIBRARY.name}: expected the path of {LIBRARY_NAME}, found no file at {path}"
             )
-        return str(path)
+        return str(path.absolute())  # ONNX Runtime looks for relative ones in its own folder
     installed = importlib.resources.files("zyfa_ort").joinpath("lib", LIBRARY_NAME)
     with importlib.resources.as_file(installed) as path:
         if not path.is_file():

@@ -26,6 +26,7 @@ class Factory : public OrtEpFactory {
  public:
   Factory() : OrtEpFactory{}, devices_(hip::Device::count()) {
     ort_version_supported = ops::api_version;
+    ops::why_no_memory = last_refusal;
     GetName = [](const OrtEpFactory*) noexcept { return kProviderName; };
     GetVendor = [](const OrtEpFactory*) noexcept { return kVendor; };
     GetVendorId = [](const OrtEpFactory*) noexcept { return kAmd; };

@@ -23,8 +23,7 @@ void check_memory(const ops::RunContext& context, const ops::RunContext::Input& 
          there ? "that of GPU " + std::to_string(*there) : "host memory");
   int64_t elements = 1;
   for (const int64_t size : input.info->shape) elements *= size;
-  if (elements != 0 && input.data == nullptr)
-    fail(name, ": expected device memory, got none; the device has none left");
+  if (elements != 0 && input.data == nullptr) ops::fail_without_memory(name);
 }
 
 // Hosts: whose nodes a kernel computes, and how it learns where.

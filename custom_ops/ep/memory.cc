@@ -1,6 +1,7 @@
 #include "memory.hpp"
 
 #include <cstdio>
+#include <mutex>
 
 #include "../error.hpp"
 
@@ -17,7 +18,29 @@ bool on_host(const OrtMemoryDevice* device) {
          api()->MemoryDevice_GetMemoryType(device) == OrtDeviceMemoryType_HOST_ACCESSIBLE;
 }
 
+struct Refusal {
+  std::mutex mutex;
+  std::string text;
+};
+
+Refusal& refusal() {
+  static Refusal& kept = *new Refusal;  // never destroyed: streams may be alive at exit
+  return kept;
+}
+
+void keep_refusal(const char* reason) {
+  Refusal& kept = refusal();
+  const std::lock_guard<std::mutex> lock(kept.mutex);
+  kept.text = reason;
+}
+
 }  // namespace
+
+std::string last_refusal() {
+  Refusal& kept = refusal();
+  const std::lock_guard<std::mutex> lock(kept.mutex);
+  return kept.text;
+}
 
 Allocator::Allocator(hip::Device& device, const OrtMemoryInfo* info)
     : OrtAllocator{}, device_(device), info_(info) {
@@ -44,7 +67,8 @@ Allocator::~Allocator() {
   }
 }
 
-// ONNX Runtime has no way to take a reason from an allocator; it goes where the runtime's own messages go.
+// ONNX Runtime has no way to take a reason from an allocator: it is kept for whoever meets the null pointer,
+// and goes where the runtime's own messages go.
 void* Allocator::allocate(size_t bytes, std::optional<hip::StreamHandle> stream) noexcept {
   return unthrown(
       [&]() -> void* {
@@ -54,6 +78,7 @@ void* Allocator::allocate(size_t bytes, std::optional<hip::StreamHandle> stream)
       },
       [](const char* reason) -> void* {
         std::fprintf(stderr, "%s: %s\n", kProviderName, reason);
+        unthrown([&] { keep_refusal(reason); }, [](const char*) {});
         return nullptr;
       });
 }
@@ -67,7 +92,7 @@ void copy(const OrtValue* source, OrtValue* target, bool has_stream, hip::Stream
   ops::check(ops::api->GetTensorData(source, &from));
   ops::check(ops::api->GetTensorMutableData(target, &to));
   if (from == nullptr || to == nullptr)
-    fail("copy of ", bytes, " bytes: expected memory on both sides, got none; the device is out of memory");
+    ops::fail_without_memory("copy of " + std::to_string(bytes) + " bytes");
   const OrtMemoryDevice *source_device = api()->Value_GetMemoryDevice(source),
                         *target_device = api()->Value_GetMemoryDevice(target);
   const bool from_host = on_host(source_device), to_host = on_host(target_device);

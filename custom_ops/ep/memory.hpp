@@ -6,7 +6,7 @@
 
 namespace zyfa::ep {
 
-// Takes from the device's pool, which outlives it.
+// Takes from the device's pool, which outlives it. Why it had no memory last, ops::why_no_memory says.
 class Allocator : public OrtAllocator {
  public:
   Allocator(hip::Device& device, const OrtMemoryInfo* info);
@@ -19,6 +19,9 @@ class Allocator : public OrtAllocator {
   hip::Device& device_;
   const OrtMemoryInfo* info_;
 };
+
+// Why the device had no memory when it was last asked; empty when it always had.
+std::string last_refusal();
 
 class DataTransfer : public OrtDataTransferImpl {
  public:

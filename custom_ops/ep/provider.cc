@@ -60,12 +60,14 @@ void Provider::claim(const OrtGraph* graph, OrtEpGraphSupportInfo* support) cons
   ops::check(ops::api->Graph_GetNumNodes(graph, &count));
   std::vector<const OrtNode*> nodes(count);
   ops::check(ops::api->Graph_GetNodes(graph, nodes.data(), count));
+  size_t ours = 0, declined = 0;
   for (const OrtNode* node : nodes) {
     const char *domain = nullptr, *taken = nullptr, *name = nullptr, *op = nullptr;
     ops::check(ops::api->Node_GetDomain(node, &domain));
     if (domain == nullptr || std::strcmp(domain, ops::kDomain) != 0) continue;
     ops::check(ops::api->Node_GetEpName(node, &taken));
     if (taken != nullptr && *taken != '\0') continue;
+    ++ours;
     const std::string reason = options.allow_fallback ? refusal(node, *this) : "";
     if (reason.empty()) {
       ops::check(api()->EpGraphSupportInfo_AddSingleNode(support, node));
@@ -73,8 +75,12 @@ void Provider::claim(const OrtGraph* graph, OrtEpGraphSupportInfo* support) cons
     }
     ops::check(ops::api->Node_GetName(node, &name));
     ops::check(ops::api->Node_GetOperatorType(node, &op));
+    ++declined;
     warn(std::string(op) + " '" + name + "' runs on the CPU: " + reason);
   }
+  if (declined != 0)
+    warn(std::to_string(declined) + " of " + std::to_string(ours) + " nodes of " + ops::kDomain +
+         " run on the CPU");
 }
 
 void Provider::warn(const std::string& text) const {

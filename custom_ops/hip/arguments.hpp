@@ -27,7 +27,8 @@ struct Tensors {
 
 // Rows of `units` of what the kernel handles at a time, (batch, heads, rows) of them.
 struct Rows {
-  At source, target;
+  std::optional<At> source;
+  At target;
   ByteStrides source_strides, target_strides;
   std::array<int64_t, 3> counts;
   int64_t units;

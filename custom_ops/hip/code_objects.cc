@@ -41,8 +41,8 @@ std::string read_code_object(const std::string& name) {
     if (file) return {std::istreambuf_iterator<char>(file), {}};
     tried += (tried.empty() ? "" : ", ") + folder;
   }
-  fail("code object '", name, "': expected ", name, ".co in one of ", tried,
-       "; reinstall with 'pip install .', or set ZYFA_CODE_OBJECTS to its folder");
+  fail<DeviceError>("code object '", name, "': expected ", name, ".co in one of ", tried,
+                    "; reinstall with 'pip install .', or set ZYFA_CODE_OBJECTS to its folder");
 }
 
 }  // namespace zyfa::hip

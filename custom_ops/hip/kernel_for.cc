@@ -38,14 +38,18 @@ std::string join(const std::vector<std::string>& parts, const char* between) {
   return text;
 }
 
-std::string dims(int64_t qk, int64_t v) { return std::to_string(qk) + "/" + std::to_string(v); }
-
-std::vector<const KernelRow*> of_dims(const AttentionProblem& p, Family family) {
+std::vector<const KernelRow*> of_dims(const AttentionProblem& p, Family family, bool padded = false) {
+  int64_t qk_dim = p.qk_dim, v_dim = p.v_dim;
   std::vector<const KernelRow*> found;
   std::vector<std::string> there;
+  for (const auto& [from_qk, from_v, to_qk, to_v] : kPaddedDims) {
+    if (!padded) break;
+    there.push_back(dims(from_qk, from_v));
+    if (from_qk == p.qk_dim && from_v == p.v_dim) qk_dim = to_qk, v_dim = to_v;
+  }
   for (const KernelRow& row : kKernels) {
     if (row.family != family) continue;
-    if (row.qk_dim == p.qk_dim && row.v_dim == p.v_dim) found.push_back(&row);
+    if (row.qk_dim == qk_dim && row.v_dim == v_dim) found.push_back(&row);
     const std::string text = dims(row.qk_dim, row.v_dim);
     if (std::find(there.begin(), there.end(), text) == there.end()) there.push_back(text);
   }
@@ -55,7 +59,7 @@ std::vector<const KernelRow*> of_dims(const AttentionProblem& p, Family family) 
 }
 
 const KernelRow& fp8_prefill(const AttentionProblem& p, const GpuRequest& r) {
-  const std::vector<const KernelRow*> rows = of_dims(p, Family::fp8_prefill);
+  const std::vector<const KernelRow*> rows = of_dims(p, Family::fp8_prefill, true);
   if (r.key_mask == KeyMask::holes) refuse(kRefuseMaskHoles, "a mask with holes");
   const ByteRounding wanted =
       r.byte_rounding == ByteRounding::unknown ? ByteRounding::nearest : r.byte_rounding;
@@ -77,6 +81,8 @@ const KernelRow& decode(const AttentionProblem& p) {
 }
 
 }  // namespace
+
+std::string dims(int64_t qk, int64_t v) { return std::to_string(qk) + "/" + std::to_string(v); }
 
 std::string filled(std::string text, const std::string& mark, const std::string& value) {
   for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + value.size()))

@@ -35,13 +35,14 @@ void* opened(std::string& path) {
     const char* error = dlerror();
     reason = error != nullptr ? error : "no reason given";
   }
-  fail("HIP: expected one of ", tried, ", none can be loaded (", reason,
-       "); install ROCm, or set ZYFA_HIP_LIBRARY to a HIP library");
+  fail<DeviceError>("HIP: expected one of ", tried, ", none can be loaded (", reason,
+                    "); install ROCm, or set ZYFA_HIP_LIBRARY to a HIP library");
 }
 
 void* symbol(void* library, const std::string& path, const char* name) {
   void* found = dlsym(library, name);
-  if (found == nullptr) fail(path, ": has no ", name, "; expected the HIP library of ROCm 6 or 7");
+  if (found == nullptr)
+    fail<DeviceError>(path, ": has no ", name, "; expected the HIP library of ROCm 6 or 7");
   return found;
 }
 
@@ -74,8 +75,8 @@ void Runtime::check(int code, const char* call, const std::string& what) const {
       if (c == '\n') c = ' ';
     if (!report.empty()) report = ": " + report;
   }
-  fail(call, what.empty() ? "" : " of ", what, ": ", error_string_(code), " (", error_name_(code), ")",
-       report);
+  fail<DeviceError>(call, what.empty() ? "" : " of ", what, ": ", error_string_(code), " (",
+                    error_name_(code), ")", report);
 }
 
 }  // namespace zyfa::hip

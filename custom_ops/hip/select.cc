@@ -33,8 +33,11 @@ class Plan {
     check_sizes(p, quantise);
     Tensors tensors = inputs();
     const bool cast = row.reads == DType::bfloat16 && p.dtype != DType::bfloat16;
-    if (quantise) tensors = quantised(tensors);
+    const bool padded = is_padded(p, row);
+    if (row.reads == DType::float8e4m3fn && (quantise || padded)) tensors = coded(row, tensors, quantise);
     if (cast) tensors = cast_to_bf16(tensors);
+    const Tensor output = tensors.output;
+    if (padded) tensors.output = room(p.q_heads, p.q_len, row.v_dim, p.out_dtype);
     check_strides("query", tensors.query.strides, row.most_query_row_bytes);
     check_strides("key", tensors.key.strides, row.most_row_bytes);
     check_strides("value", tensors.value.strides, row.most_row_bytes);
@@ -45,8 +48,14 @@ class Plan {
       decode(row, tensors);
     else
       prefill(row, tensors);
+    if (padded)
+      steps.copy(tensors.output, output.at, output.strides, {p.batch, p.q_heads, p.q_len},
+                 p.v_dim * static_cast<int64_t>(size_of(p.out_dtype)));
     if (quantise) steps.made.why += kReasonQuantise;
     if (quantise && p.rotation == Rotation::hadamard) steps.made.why += kReasonRotate;
+    if (padded)
+      steps.made.why +=
+          filled(filled(kReasonPad, "{from}", dims(p.qk_dim, p.v_dim)), "{to}", dims(row.qk_dim, row.v_dim));
     if (cast) steps.made.why += kReasonCast;
     if (row.family == Family::fp8_prefill && r.key_mask == KeyMask::unread) steps.made.why += kReasonUnread;
     if (p.past_len != 0) steps.made.why += kReasonConcatenate;
@@ -118,7 +127,7 @@ class Plan {
     if (p.mask_dtype == DType::boolean) return;
     t.key_mask = steps.take(p.batch * p.kv_len());
     const int64_t number = static_cast<int64_t>(size_of(p.mask_dtype));
-    steps.rows(kernel_of(Family::mask_bytes, p.mask_dtype), {{Buffer::key_mask},
+    steps.rows(kernel_of(Family::mask_bytes, p.mask_dtype), {At{Buffer::key_mask},
                                                              *t.key_mask,
                                                              {p.kv_len() * number, 0, 0},
                                                              {p.kv_len(), 0, 0},
@@ -146,7 +155,7 @@ class Plan {
                   rows = there(p.q_len, p.bias.row), columns = there(p.kv_len(), p.bias.column);
     t.bias = steps.take(4 * batch * heads * rows * columns);
     t.bias_dtype = DType::float32;
-    steps.rows(kernel_of(Family::widen, p.dtype), {{Buffer::bias},
+    steps.rows(kernel_of(Family::widen, p.dtype), {At{Buffer::bias},
                                                    *t.bias,
                                                    bytes(p.bias, DType::float16),
                                                    bytes(p.bias, DType::float32),
@@ -154,29 +163,62 @@ class Plan {
                                                    columns});
   }
 
-  // ---- quantisation
+  // ---- codes
 
-  Tensors quantised(const Tensors& t) {
+  struct Coding {
+    const char* name;
+    Tensor Tensors::* tensor;
+    Scale Tensors::* scale;
+    int64_t heads, rows, dim, wide;
+    KeyRange counted;
+    bool masked, rotated;
+  };
+
+  // Codes in rows as long as the kernel reads them, made here or copied, zeros behind them.
+  Tensors coded(const KernelRow& row, const Tensors& t, bool quantise) {
     const KeyRange keys = p.visible_keys_of_any_row();
     const bool masked = r.key_mask != KeyMask::none, rotated = p.rotation == Rotation::hadamard;
-    Tensors coded = t;
-    quantise("query", t.query, p.q_heads, p.q_len, p.qk_dim, {0, p.q_len}, false, rotated, coded.query,
-             coded.q_scale);
-    quantise("key", t.key, p.kv_heads, p.kv_len(), p.qk_dim, keys, masked, rotated, coded.key, coded.k_scale);
-    quantise("value", t.value, p.kv_heads, p.kv_len(), p.v_dim, keys, masked, false, coded.value,
-             coded.v_scale);
-    return coded;
+    const Coding codings[] = {{"query",
+                               &Tensors::query,
+                               &Tensors::q_scale,
+                               p.q_heads,
+                               p.q_len,
+                               p.qk_dim,
+                               row.qk_dim,
+                               {0, p.q_len},
+                               false,
+                               rotated},
+                              {"key", &Tensors::key, &Tensors::k_scale, p.kv_heads, p.kv_len(), p.qk_dim,
+                               row.qk_dim, keys, masked, rotated},
+                              {"value", &Tensors::value, &Tensors::v_scale, p.kv_heads, p.kv_len(), p.v_dim,
+                               row.v_dim, keys, masked, false}};
+    Tensors made = t;
+    const int64_t first = steps.made.workspace_bytes;
+    for (const Coding& c : codings) made.*c.tensor = room(c.heads, c.rows, c.wide, DType::float8e4m3fn);
+    for (const Coding& c : codings) check_strides(c.name, (t.*c.tensor).strides, kAnyRow);
+    if (is_padded(p, row)) steps.zero({Buffer::workspace, first}, steps.made.workspace_bytes - first);
+    for (const Coding& c : codings) {
+      const Tensor &x = t.*c.tensor, &codes = made.*c.tensor;
+      if (quantise)
+        made.*c.scale = this->quantise(c, x, codes);
+      else
+        steps.copy(x, codes.at, codes.strides, {p.batch, c.heads, c.rows}, c.dim);
+    }
+    return made;
   }
 
-  void quantise(const char* name, const Tensor& x, int64_t heads, int64_t rows, int64_t dim, KeyRange counted,
-                bool masked, bool rotated, Tensor& codes, Scale& scale) {
-    check_strides(name, x.strides, kAnyRow);
-    codes = {
-        steps.take(p.batch * heads * rows * dim), {heads * rows * dim, rows * dim, dim}, DType::float8e4m3fn};
-    scale = {steps.take(4 * p.batch * heads), {heads, 1}};
-    const int64_t number = masked ? static_cast<int64_t>(size_of(p.mask_dtype)) : 1;
-    steps.quantise({x, codes, *scale.at, p.batch, heads, rows, dim, rotated ? hadamard_block(dim) : 0,
-                    kernels::kPerBatchHead, counted, masked, masked ? p.kv_len() * number : 0, number});
+  Tensor room(int64_t heads, int64_t rows, int64_t dim, DType dtype) {
+    const int64_t step = dim * static_cast<int64_t>(size_of(dtype));
+    return {steps.take(p.batch * heads * rows * step), {heads * rows * step, rows * step, step}, dtype};
+  }
+
+  Scale quantise(const Coding& c, const Tensor& x, const Tensor& codes) {
+    const Scale scale{steps.take(4 * p.batch * c.heads), {c.heads, 1}};
+    const int64_t number = c.masked ? static_cast<int64_t>(size_of(p.mask_dtype)) : 1;
+    steps.quantise({x, codes, *scale.at, p.batch, c.heads, c.rows, c.dim,
+                    c.rotated ? hadamard_block(c.dim) : 0, kernels::kPerBatchHead, c.counted, c.masked,
+                    c.masked ? p.kv_len() * number : 0, number});
+    return scale;
   }
 
   // ---- attention

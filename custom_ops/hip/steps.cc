@@ -53,6 +53,11 @@ void Steps::copy(const Tensor& source, At target, const ByteStrides& strides,
        {source.at, target, source.strides, strides, counts, wide ? row_bytes / kCopyBytes : row_bytes});
 }
 
+void Steps::zero(At target, int64_t size) {
+  rows(kernel_of(Family::zero_16, DType::float32),
+       {std::nullopt, target, {}, {0, 0, kSliceBytes}, {1, 1, size / kSliceBytes}, kSliceBytes / kCopyBytes});
+}
+
 Tensor Steps::cast(const Tensor& x, const std::array<int64_t, 3>& counts, int64_t dim) {
   const auto [batch, heads, rows] = counts;
   const Tensor cast{take(2 * batch * heads * rows * dim),

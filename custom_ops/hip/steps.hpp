@@ -21,6 +21,8 @@ struct Steps {
   // Rows of `row_bytes`.
   void copy(const Tensor& source, At target, const ByteStrides& strides, const std::array<int64_t, 3>& counts,
             int64_t row_bytes);
+  // Whole slices of the workspace.
+  void zero(At target, int64_t size);
   // To bfloat16, contiguous per head.
   Tensor cast(const Tensor& x, const std::array<int64_t, 3>& counts, int64_t dim);
   void quantise(const Quantization& job);

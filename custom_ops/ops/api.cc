@@ -1,5 +1,6 @@
 #include "api.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -12,6 +13,7 @@ namespace zyfa::ops {
 const OrtApi* api = nullptr;
 uint32_t api_version = 0;
 uint32_t runtime_minor = 0;
+std::atomic<std::string (*)()> why_no_memory{nullptr};
 
 namespace {
 
@@ -43,6 +45,18 @@ TensorInfo tensor_info(const OrtTensorTypeAndShapeInfo* info, const std::string&
   return tensor;
 }
 
+// ThreadSanitizer does not see how ONNX Runtime's thread pool, which is not built with it, hands work over
+// and waits for it: these two say that it does. Between the items nothing is said.
+#if defined(__SANITIZE_THREAD__)
+extern "C" void __tsan_acquire(void* address);
+extern "C" void __tsan_release(void* address);
+void handed_over_from(void* work) { __tsan_acquire(work); }
+void handed_over_to(void* work) { __tsan_release(work); }
+#else
+void handed_over_from(void*) {}
+void handed_over_to(void*) {}
+#endif
+
 // ParallelFor takes a plain function that must not throw; the first exception waits here for the caller.
 struct ParallelWork {
   explicit ParallelWork(const std::function<void(int64_t)>& body) : body(body) {}
@@ -53,24 +67,48 @@ struct ParallelWork {
   std::exception_ptr first;
 
   static void run(void* work, size_t index) noexcept {
-    auto& self = *static_cast<ParallelWork*>(work);
-    if (self.failed.load(std::memory_order_relaxed)) return;
+    handed_over_from(work);
+    static_cast<ParallelWork*>(work)->compute(static_cast<int64_t>(index));
+    handed_over_to(work);
+  }
+
+  void compute(int64_t index) noexcept {
+    if (failed.load(std::memory_order_relaxed)) return;
     try {
-      self.body(static_cast<int64_t>(index));
+      body(index);
     } catch (...) {
-      const std::lock_guard<std::mutex> lock(self.mutex);
-      if (!self.failed.exchange(true)) self.first = std::current_exception();
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!failed.exchange(true)) first = std::current_exception();
     }
   }
 };
+
+// A failure that ONNX Runtime reported, with its own code.
+struct StatusError : Error {
+  StatusError(OrtErrorCode found, const char* message) : Error(message), code(found) {}
+  OrtErrorCode code;
+};
+
+OrtStatus* status_of(OrtErrorCode code, const std::string& where, const Error& error) noexcept {
+  try {
+    return api->CreateStatus(code, (where + ": " + error.what()).c_str());
+  } catch (...) {
+    return api->CreateStatus(ORT_FAIL, "out of memory");
+  }
+}
 
 }  // namespace
 
 void check(OrtStatus* status) {
   if (status == nullptr) return;
-  const std::string message = api->GetErrorMessage(status);
+  const StatusError error(api->GetErrorCode(status), api->GetErrorMessage(status));
   api->ReleaseStatus(status);
-  throw Error(message);
+  throw error;
+}
+
+void fail_without_memory(const std::string& what) {
+  const std::string reason = why_no_memory != nullptr ? why_no_memory.load()() : "";
+  fail<DeviceError>(what, ": expected memory, got none", reason.empty() ? "" : ": ", reason);
 }
 
 bool succeeded(OrtStatus* status) {
@@ -82,12 +120,13 @@ bool succeeded(OrtStatus* status) {
 OrtStatus* status_of_current_exception(const std::string& where) noexcept {
   try {
     throw;
+  } catch (const StatusError& error) {
+    return status_of(error.code, where, error);
+  } catch (const DeviceError& error) {
+    // Not ORT_EP_FAIL: at that code the Python package runs the session again on the CPU, for good (1.32).
+    return status_of(ORT_FAIL, where, error);
   } catch (const Error& error) {
-    try {
-      return api->CreateStatus(ORT_INVALID_ARGUMENT, (where + ": " + error.what()).c_str());
-    } catch (...) {
-      return api->CreateStatus(ORT_FAIL, "out of memory");
-    }
+    return status_of(ORT_INVALID_ARGUMENT, where, error);
   } catch (const std::bad_alloc&) {
     return api->CreateStatus(ORT_FAIL, "out of memory");
   } catch (const std::exception& error) {
@@ -298,6 +337,8 @@ RunContext::Output RunContext::optional_output(size_t index, const std::vector<i
   if (value == nullptr) return {};
   Output output{true, nullptr};
   check(api->GetTensorMutableData(value, &output.data));
+  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  if (output.data == nullptr && !empty) fail_without_memory("output " + std::to_string(index));
   return output;
 }
 
@@ -325,7 +366,11 @@ cpu::ParallelFor RunContext::parallel_for() const {
     if (count <= 0) return;
     ParallelWork work{body};
     // 0 batches: every index is a task of its own, so that long and short rows of a causal problem balance.
-    check(api->KernelContext_ParallelFor(context, &ParallelWork::run, static_cast<size_t>(count), 0, &work));
+    handed_over_to(&work);
+    OrtStatus* const status =
+        api->KernelContext_ParallelFor(context, &ParallelWork::run, static_cast<size_t>(count), 0, &work);
+    handed_over_from(&work);
+    check(status);
     if (work.first) std::rethrow_exception(work.first);
   };
 }

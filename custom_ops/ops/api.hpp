@@ -4,6 +4,7 @@
 
 #include <onnxruntime_c_api.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,6 +26,11 @@ extern uint32_t runtime_minor;
 
 // Throws Error with ONNX Runtime's message when `status` is not null; releases it.
 void check(OrtStatus* status);
+
+// Why a device had no memory when it was last asked; set by whoever owns an allocator, null without one.
+extern std::atomic<std::string (*)()> why_no_memory;
+// Throws DeviceError with that reason. ONNX Runtime hands kernels tensors without memory (1.32).
+[[noreturn]] void fail_without_memory(const std::string& what);
 
 // Releases a status whose failure is an answer; true when it was a success.
 bool succeeded(OrtStatus* status);

@@ -1,5 +1,5 @@
-// What lies between a model's tensors and the attention kernels: rows copied, cast to bfloat16, a bias
-// widened, masks made bytes, and the range of keys that a mask leaves.
+// What lies between a model's tensors and the attention kernels: rows copied, made zero, cast to bfloat16, a
+// bias widened, masks made bytes, and the range of keys that a mask leaves.
 #include "chunk.hpp"
 #include "convert_arguments.hpp"
 
@@ -7,6 +7,8 @@ using namespace zyfa;
 using namespace zyfa::kernels;
 
 namespace {
+
+constexpr uint32_t kZeroBytes = sizeof(vec<uint32_t, 4>);
 
 // Calls step(from, to) for the workgroup's share of the head's units.
 template <typename Step>
@@ -34,6 +36,11 @@ __device__ void copy_rows(const RowsArguments& a) {
   for_each_unit(a, sizeof(Unit), sizeof(Unit), [](const char* from, char* to) {
     *reinterpret_cast<Unit*>(to) = *reinterpret_cast<const Unit*>(from);
   });
+}
+
+__device__ void zero_rows(const RowsArguments& a) {
+  for_each_unit(a, 0, kZeroBytes,
+                [](const char*, char* to) { *reinterpret_cast<vec<uint32_t, 4>*>(to) = {}; });
 }
 
 template <typename From>
@@ -115,6 +122,7 @@ __device__ void find_range(const KeyRangeArguments& a) {
 
 ZYFA_ROWS_KERNEL(copy_rows_16, (copy_rows<vec<uint32_t, 4>>))
 ZYFA_ROWS_KERNEL(copy_rows_1, copy_rows<uint8_t>)
+ZYFA_ROWS_KERNEL(zero_rows_16, zero_rows)
 ZYFA_ROWS_KERNEL(cast_f32_bf16, cast_rows<float>)
 ZYFA_ROWS_KERNEL(cast_f16_bf16, cast_rows<half>)
 ZYFA_ROWS_KERNEL(mask_bytes_i32, mask_bytes<uint32_t>)

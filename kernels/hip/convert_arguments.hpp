@@ -5,11 +5,11 @@ namespace zyfa::kernels {
 
 constexpr unsigned kConvertItems = 256;
 
-// copy_rows_*, cast_*, widen_*, mask_bytes_*: workgroups of kConvertItems, grid (blocks, heads, batch),
-// blocks >= 1. Strides are in bytes. A row has `units` of what the kernel's name says; rows and units below
-// 2^31, units >= 1.
+// copy_rows_*, zero_rows_*, cast_*, widen_*, mask_bytes_*: workgroups of kConvertItems, grid (blocks, heads,
+// batch), blocks >= 1. Strides are in bytes. A row has `units` of what the kernel's name says; rows and units
+// below 2^31, units >= 1.
 struct RowsArguments {
-  const void* source;
+  const void* source;  // zero_rows_* read none
   void* target;
   long long source_batch, source_head, source_row;
   long long target_batch, target_head, target_row;

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NoReturn
 
 from zyfa_ort.kernels.select.choice import NoKernelError
@@ -15,9 +17,12 @@ from zyfa_ort.kernels.select.table import (
     MOST_GRID,
     MOST_LENGTH,
     MOST_QUANTIZED,
+    PADDED_DIMS,
     REFUSALS,
     KernelRow,
 )
+
+Dims = tuple[int, int]
 
 
 def refuse(name: str, got: object, detail: str = "", most: int = 0) -> NoReturn:
@@ -72,7 +77,11 @@ def kernel_for(p: Problem) -> KernelRow:
         rows = 16 if p.group_size * p.q_len <= 16 else 32
         found = [r for r in _of_dims(p, "decode") if r.reads == cache and r.rows == rows]
     elif p.precision == "fp8":
-        found = [r for r in _of_dims(p, "fp8_prefill") if r.edges == p.fp8_edges and r.writes == p.out_dtype]
+        found = [
+            r
+            for r in _of_dims(p, "fp8_prefill", PADDED_DIMS)
+            if r.edges == p.fp8_edges and r.writes == p.out_dtype
+        ]
         if p.key_mask == "holes":
             refuse("mask_holes", "a mask with holes")
         wanted = "nearest" if p.byte_rounding == "unknown" else p.byte_rounding
@@ -86,11 +95,12 @@ def kernel_for(p: Problem) -> KernelRow:
     return row
 
 
-def _of_dims(p: Problem, family: str) -> list[KernelRow]:
+def _of_dims(p: Problem, family: str, padded: Mapping[Dims, Dims] = MappingProxyType({})) -> list[KernelRow]:
+    dims = (p.qk_dim, p.v_dim)
     rows = [r for r in KERNELS if r.family == family]
-    found = [r for r in rows if (r.qk_dim, r.v_dim) == (p.qk_dim, p.v_dim)]
+    found = [r for r in rows if (r.qk_dim, r.v_dim) == padded.get(dims, dims)]
     if not found:
-        there = dict.fromkeys(f"{r.qk_dim}/{r.v_dim}" for r in rows)
+        there = dict.fromkeys(f"{qk}/{v}" for qk, v in [*padded, *((r.qk_dim, r.v_dim) for r in rows)])
         refuse("head_dims", f"{p.qk_dim}/{p.v_dim}", f"{', '.join(there)} ({family.split('_general')[0]})")
     return found
 
@@ -115,6 +125,11 @@ def check_strides(name: str, strides: tuple[int, int, int], most_row: int) -> No
 def check_grid(row: KernelRow, grid: tuple[int, int, int]) -> None:
     if any(size > most for size, most in zip(grid, MOST_GRID, strict=True)):
         refuse("grid", "x".join(map(str, grid)), row.kernel)
+
+
+def is_padded(p: Problem, row: KernelRow) -> bool:
+    """Whether the kernel's head dims are larger than the problem's."""
+    return (row.qk_dim, row.v_dim) != (p.qk_dim, p.v_dim)
 
 
 def size_of(dtype: str) -> int:

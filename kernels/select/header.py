@@ -43,6 +43,8 @@ def _lines() -> Iterator[str]:
         yield f"inline constexpr int64_t {_constant('k', name)} = {getattr(table, name)};"
     dims = ", ".join(map(str, table.TENSOR_DIMS))
     yield f"inline constexpr int64_t kTensorDims[] = {{{dims}}};"
+    padded = ", ".join(f"{{{', '.join(map(str, (*a, *b)))}}}" for a, b in table.PADDED_DIMS.items())
+    yield f"inline constexpr int64_t kPaddedDims[][4] = {{{padded}}};  // qk, v of the problem, of the kernel"
     yield f"inline constexpr int64_t kMostGrid[3] = {{{', '.join(map(str, table.MOST_GRID))}}};"
     yield ""
     yield f"enum class Buffer {{ {', '.join(BUFFERS)} }};"

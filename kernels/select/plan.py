@@ -16,6 +16,7 @@ from zyfa_ort.kernels.select.checks import (
     check_sizes,
     check_strides,
     is_decode,
+    is_padded,
     kernel_for,
     refuse,
     size_of,
@@ -62,10 +63,14 @@ class _Plan:
         quantise = row.reads == "float8e4m3fn" and p.dtype != "float8e4m3fn"
         check_sizes(p, quantise)
         tensors = self._inputs()
-        if quantise:
-            tensors = self._quantised(tensors)
+        if row.reads == "float8e4m3fn" and (quantise or is_padded(p, row)):
+            tensors = self._coded(row, tensors, quantise)
         elif row.reads == "bfloat16" and p.dtype != "bfloat16":
             tensors = self._cast(tensors)
+        output = tensors.output
+        if is_padded(p, row):
+            wide = self._room((p.batch, p.q_heads, p.q_len, p.v_dim), row.v_dim, p.out_dtype)
+            tensors = replace(tensors, output=wide)
         for name, tensor, most in (
             ("query", tensors.query, row.most_query_row_bytes),
             ("key", tensors.key, row.most_row_bytes),
@@ -78,6 +83,9 @@ class _Plan:
             self._decode(row, tensors)
         else:
             self._prefill(row, tensors)
+        if is_padded(p, row):
+            counts, row_bytes = (p.batch, p.q_heads, p.q_len), p.v_dim * size_of(p.out_dtype)
+            self.steps.copy(tensors.output, (output.at, output.strides), counts, row_bytes)
         self.why += self._tail(row, quantise)
         return self._done()
 
@@ -88,6 +96,9 @@ class _Plan:
         text = REASONS["quantise"] if quantise else ""
         if quantise and self.p.rotation == "hadamard":
             text += REASONS["rotate"]
+        if is_padded(self.p, row):
+            dims = f"{self.p.qk_dim}/{self.p.v_dim}", f"{row.qk_dim}/{row.v_dim}"
+            text += REASONS["pad"].replace("{from}", dims[0]).replace("{to}", dims[1])
         if row.reads == "bfloat16" and self.p.dtype != "bfloat16":
             text += REASONS["cast"]
         if row.family == "fp8_prefill" and self.p.key_mask == "unread":
@@ -197,39 +208,62 @@ class _Plan:
         self.steps.rows(kernel, (At("bias"), source), (made, target), (batch, heads, rows), columns)
         return replace(t, bias=made, bias_dtype="float")
 
-    # ---- quantisation ----
+    # ---- codes ----
 
-    def _quantised(self, t: Tensors) -> Tensors:
+    def _coded(self, row: KernelRow, t: Tensors, quantise: bool) -> Tensors:
+        """Codes in rows as long as the kernel reads them, made here or copied, zeros behind them."""
         p = self.p
-        keys = p.visible_keys_of_any_row()
+        queries, keys = (p.batch, p.q_heads, p.q_len), (p.batch, p.kv_heads, p.kv_len)
+        sizes: dict[str, Sizes] = {
+            "query": (*queries, p.qk_dim), "key": (*keys, p.qk_dim), "value": (*keys, p.v_dim),
+        }  # fmt: skip
+        dims = {"query": row.qk_dim, "key": row.qk_dim, "value": row.v_dim}
+        inputs = {"query": t.query, "key": t.key, "value": t.value}
+        first = self.steps.workspace.size
+        codes = {name: self._room(sizes[name], dims[name], "float8e4m3fn") for name in sizes}
+        coded = replace(t, query=codes["query"], key=codes["key"], value=codes["value"])
+        for name, tensor in inputs.items():
+            check_strides(name, tensor.strides, ANY_ROW)
+        if is_padded(p, row):
+            self.steps.zero(At("workspace", first), self.steps.workspace.size - first)
+        if not quantise:
+            for name, x in inputs.items():
+                target = codes[name].at, codes[name].strides
+                self.steps.copy(x, target, sizes[name][:3], sizes[name][3])
+            return coded
+        seen = p.visible_keys_of_any_row()
         masked = p.key_mask != "none"
-        queries = (p.batch, p.q_heads, p.q_len, p.qk_dim)
-        query, q_scale = self._quantise("query", t.query, queries, (0, p.q_len), False, True)
-        rows = (p.batch, p.kv_heads, p.kv_len)
-        key, k_scale = self._quantise("key", t.key, (*rows, p.qk_dim), keys, masked, True)
-        value, v_scale = self._quantise("value", t.value, (*rows, p.v_dim), keys, masked, False)
-        strides = {
-            "q_scale": Strides(p.q_heads, 1),
-            "k_scale": Strides(p.kv_heads, 1),
-            "v_scale": Strides(p.kv_heads, 1),
+        scales: dict[str, At | None] = {
+            "q_scale": self._quantise(t.query, codes["query"], sizes["query"], (0, p.q_len), False, True),
+            "k_scale": self._quantise(t.key, codes["key"], sizes["key"], seen, masked, True),
+            "v_scale": self._quantise(t.value, codes["value"], sizes["value"], seen, masked, False),
         }
-        return Tensors(
-            query, key, value, t.output, {"q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale}, strides
-        )
+        strides = {name: Strides(p.q_heads if name == "q_scale" else p.kv_heads, 1) for name in scales}
+        return replace(coded, scales=scales, scale_strides=strides)
+
+    def _room(self, sizes: Sizes, dim: int, dtype: str) -> Tensor:
+        batch, heads, rows, _ = sizes
+        step = dim * size_of(dtype)
+        place = self.steps.workspace.take(batch * heads * rows * step)
+        return Tensor(place, (heads * rows * step, rows * step, step), dtype)
 
     def _quantise(
-        self, name: str, x: Tensor, sizes: Sizes, counted: tuple[int, int], masked: bool, rotatable: bool
-    ) -> tuple[Tensor, At]:
+        self,
+        x: Tensor,
+        codes: Tensor,
+        sizes: Sizes,
+        counted: tuple[int, int],
+        masked: bool,
+        rotatable: bool,
+    ) -> At:
+        """Where the scales are."""
         p = self.p
-        check_strides(name, x.strides, ANY_ROW)
-        batch, heads, rows, dim = sizes
-        place = self.steps.workspace.take(batch * heads * rows * dim)
-        codes = Tensor(place, (heads * rows * dim, rows * dim, dim), "float8e4m3fn")
+        batch, heads, _, _ = sizes
         scale = self.steps.workspace.take(4 * batch * heads)
         rotated = rotatable and p.rotation == "hadamard"
         mask = (p.kv_len * size_of(p.mask_dtype), size_of(p.mask_dtype)) if masked else None
         self.steps.quantise(x, codes, scale, sizes, rotated, "batch_head", counted, mask)
-        return codes, scale
+        return scale
 
     # ---- attention ----
 

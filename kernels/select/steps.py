@@ -53,7 +53,7 @@ class Steps:
     def rows(
         self,
         row: KernelRow,
-        source: tuple[At, Bytes],
+        source: tuple[At | None, Bytes],
         target: tuple[At, Bytes],
         counts: tuple[int, int, int],
         units: int,
@@ -73,6 +73,12 @@ class Steps:
         unit = 1 if any(place % COPY_BYTES for place in places) else COPY_BYTES
         row = kernel_of(f"copy_{unit}", "float")
         self.rows(row, (source.at, source.strides), target, counts, row_bytes // unit)
+
+    def zero(self, target: At, size: int) -> None:
+        """Whole slices of the workspace."""
+        rows, units = size // SLICE_BYTES, SLICE_BYTES // COPY_BYTES
+        strides = (0, 0, SLICE_BYTES)
+        self.rows(kernel_of("zero_16", "float"), (None, (0, 0, 0)), (target, strides), (1, 1, rows), units)
 
     def cast(self, x: Tensor, sizes: Sizes) -> Tensor:
         """To bfloat16, contiguous per head."""

@@ -23,6 +23,8 @@ ALIGNMENT = 16  # of pointers and strides, in bytes
 MOST_GRID = (2**23 - 1, 65535, 65535)  # HIP: y and z below 2^16, fewer than 2^32 work-items along x
 MOST_LENGTH = 2**31 - 1  # rows, keys
 MOST_QUANTIZED = 2**26  # rows
+# Head dims (qk, v) of FP8 prefill that run in a kernel of larger ones, with zeros behind codes and values.
+PADDED_DIMS = {(64, 64): (128, 128)}
 TENSOR_DIMS = (64, 128, 192, 256)  # of quantize.hip
 ANY_ROW = 2**32 - 1  # a row stride of 32 bits
 
@@ -114,6 +116,7 @@ def _convert_rows() -> list[KernelRow]:
     rows = [
         ("copy_rows_16", "copy_16", "float"),
         ("copy_rows_1", "copy_1", "float"),
+        ("zero_rows_16", "zero_16", "float"),
         ("cast_f32_bf16", "cast", "float"),
         ("cast_f16_bf16", "cast", "float16"),
         ("widen_f16_f32", "widen", "float16"),
@@ -133,6 +136,14 @@ KERNELS: tuple[KernelRow, ...] = (
     *_quantize_rows(),
     *_convert_rows(),
 )
+
+# Types of the two products of a kernel, QK and PV. Decode of codes takes them as the bfloat16 numbers that they are.
+PRODUCTS = {
+    "fp8_prefill": ("float8e4m3fn", "float8e4m3fn"),
+    "bf16_prefill": ("bfloat16", "bfloat16"),
+    "bf16_prefill_general": ("bfloat16", "bfloat16"),
+    "decode": ("bfloat16", "bfloat16"),
+}
 
 CPU = "or run this node on the CPU"
 
@@ -186,6 +197,7 @@ REASONS = {
     "fp8_prefill": "precision fp8: FP8 prefill, 256 rows per workgroup",
     "quantise": "; query, key and value are quantised first, per batch and head",
     "rotate": ", query and key rotated",
+    "pad": "; head dims {from} are padded to {to} with zeros",
     "bf16_prefill": "precision bf16: BF16 prefill, {rows} rows per workgroup",
     "softcap": "; general kernel because of softcap",
     "bias": "; general kernel because of attn_bias",

@@ -13,7 +13,7 @@ import pytest
 import zyfa_ort
 
 ROOT = Path(__file__).parents[2]
-ENTRY_POINTS = {"RegisterCustomOps", "CreateEpFactories", "ReleaseEpFactory"}
+ENTRY_POINTS = {"RegisterCustomOps", "CreateEpFactories", "ReleaseEpFactory", "zyfa_last_refusal"}
 DIRECT = set(
     re.findall(r"\b(zyfa_\w+)\(", (ROOT / "custom_ops/direct/direct_abi.h").read_text(encoding="utf-8"))
 )

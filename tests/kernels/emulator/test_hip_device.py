@@ -691,6 +691,8 @@ def test_errors_have_names(hip):
     [
         ("malloc:3", "hip.code('Malloc', byref(c_void_p()), 64)", [0, 0, hip_api.OUT_OF_MEMORY, 0]),
         ("malloc:2+", "hip.code('Malloc', byref(c_void_p()), 64)", [0, 2, 2, 2]),
+        ("malloc:2-3", "hip.code('Malloc', byref(c_void_p()), 64)", [0, 2, 2, 0]),
+        ("malloc:3-2", "hip.code('Init', 0)", [hip_api.INVALID_VALUE]),
         ("device", "hip.code('GetDeviceCount', byref(c_int()))", [hip_api.NO_DEVICE, 0]),
         ("lost:3", "hip.code('SetDevice', 0)", [0, 0, hip_api.LAUNCH_FAILURE, hip_api.LAUNCH_FAILURE]),
         ("stream:2", "hip.code('StreamCreate', byref(c_void_p()))", [0, hip_api.OUT_OF_MEMORY, 0]),

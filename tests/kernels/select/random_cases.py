@@ -32,7 +32,9 @@ def random_case(seed: int) -> Case:
     q_len, past = int(one(*LENGTHS)), int(one(0, 0, 1, 40))
     kv_len = past + int(one(0, *LENGTHS, 130))
     narrow = precision == "fp8" and q_len > 16
-    dims = one((128, 128), (192, 128)) if narrow else one((64, 64), (128, 128), (192, 128), (256, 256))
+    dims = (
+        one((64, 64), (128, 128), (192, 128)) if narrow else one((64, 64), (128, 128), (192, 128), (256, 256))
+    )
     batch, kv_heads = int(one(1, 2)), int(one(1, 2))
     heads = kv_heads * int(one(1, 2, 5))
     layout = one("BSHD", "BHSD")

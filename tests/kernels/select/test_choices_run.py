@@ -63,11 +63,43 @@ def test_quantised_on_the_way(dtype: Any, rotation: str) -> None:
     assert launched(ran) == [*passes * 3, f"fp8_prefill_d192_v128_hilo_{short}"]
 
 
+@pytest.mark.parametrize("rotation", ["none", "hadamard"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, bfloat16])
+def test_heads_of_64_are_padded_for_fp8_prefill(dtype: Any, rotation: str) -> None:
+    inputs = tensors(40, 90, (64, 64), dtype, heads=(9, 3), batch=2, past=50)
+    inputs["key_mask"] = np.arange(90) >= np.array([[0], [7]])
+    ran = check(inputs, precision="fp8", rotation=rotation, key_mask="unread")
+    short = {"float": "f32", "float16": "f16", "bfloat16": "bf16"}[NAMES[np.dtype(dtype)]]
+    passes = [f"quantize_{stage}_{short}" for stage in ("amax", "convert")]
+    attention = ["key_range", f"fp8_prefill_d128_hilo_{short}", "copy_rows_16"]
+    assert launched(ran) == ["copy_rows_16"] * 4 + ["zero_rows_16", *passes * 3, *attention]
+    assert "; head dims 64/64 are padded to 128/128 with zeros" in ran.choice.why
+
+
+@pytest.mark.parametrize("layout", ["BSHD", "BHSD"])
+@pytest.mark.parametrize("out", ["float", "float16", "bfloat16"])
+def test_codes_of_64_are_padded(out: str, layout: str) -> None:
+    inputs = tensors(300, 310, (64, 64), float8_e4m3fn, heads=(4, 2), layout=layout)
+    inputs["sinks"] = np.linspace(-2, 2, 4, dtype=np.float32)
+    ran = check(inputs, layout, out=out, window_left=100)
+    short = {"float": "f32", "float16": "f16", "bfloat16": "bf16"}[out]
+    copies = ["copy_rows_16"] * 3
+    assert launched(ran) == ["zero_rows_16", *copies, f"fp8_prefill_d128_hilo_{short}", "copy_rows_16"]
+
+
+def test_not_a_number_in_a_padded_head_stays_in_its_row() -> None:
+    inputs = tensors(40, 90, (64, 64), float8_e4m3fn)
+    inputs["query"][0, 3, 0, 5] = np.nan
+    output = check(inputs, out="float")["output"]
+    assert np.isnan(output[0, 3, 0]).all()
+    assert np.isnan(output).sum() == 64
+
+
 def test_every_kernel_is_launched() -> None:
     """By the tests above, by test_conversions.py and by test_tensor_ops.py."""
     families = {row.family for row in KERNELS}
     tested = {"fp8_prefill", "bf16_prefill", "bf16_prefill_general", "decode", "combine"}
-    converted = {"copy_16", "copy_1", "cast", "widen", "mask_bytes", "key_range"}
+    converted = {"copy_16", "copy_1", "zero_16", "cast", "widen", "mask_bytes", "key_range"}
     assert families == tested | converted | {"quantize_amax", "quantize_convert", "hadamard"}
 
 

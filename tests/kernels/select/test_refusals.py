@@ -42,8 +42,8 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         f"use inputs that are not quantised and precision bf16, {CPU}",
     ),
     (
-        "head_dims", FP8 | {"qk_dim": 64},
-        "head_dim/v_head_dim: expected one of 128/128, 192/128 (fp8_prefill), got 64/64; "
+        "head_dims", FP8 | {"qk_dim": 80},
+        "head_dim/v_head_dim: expected one of 64/64, 128/128, 192/128 (fp8_prefill), got 80/80; "
         f"pad the head dims, choose another precision, {CPU}",
     ),
     (
