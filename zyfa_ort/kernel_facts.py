@@ -11,13 +11,14 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from zyfa_ort import api, gpu
+from zyfa_ort import api, gpu, node_problem
 from zyfa_ort.errors import InputError
 from zyfa_ort.graph_passes import model_file, schema
 from zyfa_ort.kernels.select import NoKernelError, Problem, make_problem, select
 from zyfa_ort.kernels.select.table import PRODUCTS
+from zyfa_ort.node_problem import Tensor
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -25,17 +26,6 @@ if TYPE_CHECKING:
 
 _EVENT = "_kernel_time"
 _CPU = {"fp32": "float", "bf16": "bfloat16", "fp8": "float8e4m3fn"}
-_OUT_DTYPES = {1: "float", 10: "float16", 16: "bfloat16"}
-_BOTH = (
-    "is_causal",
-    "causal_alignment",
-    "window_left",
-    "softcap",
-    "fp8_edges",
-    "rotation",
-    "scale",
-    "precision",
-)
 
 
 @dataclass(frozen=True)
@@ -128,9 +118,7 @@ def _fact(name: str, provider: str, problem: Problem) -> KernelFact:
         return KernelFact(name, provider, ("cpu",), grid, grid, why)
     try:
         return replace(problem_fact(problem, name), provider=provider)
-    except (
-        NoKernelError
-    ) as error:  # the run has launched something, so that this is no refusal of the user's problem
+    except NoKernelError as error:  # it has run, so that this is no refusal of the user's problem
         raise InputError(
             f"{schema.PREFILL_ATTENTION} '{name}': it ran, and the kernel table has no row: {error}"
         ) from error
@@ -139,39 +127,9 @@ def _fact(name: str, provider: str, problem: Problem) -> KernelFact:
 def _problem(node: ir.Node, shapes: list[tuple[str, list[int]]], options: Mapping[str, str]) -> Problem:
     """The node with the shapes of a run, absent inputs left out of `shapes`."""
     present = [name for name, value in zip(schema.INPUTS, node.inputs, strict=False) if value is not None]
-    found = dict(zip(present, shapes, strict=True))
-    attributes = {name: cast(Any, held).value for name, held in node.attributes.items()}
-    outputs = [value is not None and bool(value.name) for value in node.outputs]
-    made = dict(zip(schema.OUTPUTS, outputs, strict=False))
-    layout = str(attributes.get("layout", "BSHD"))
-    dtype, query = found["query"]
-    q = _parts(query, layout, attributes.get("num_heads"))
-    k, v = (_parts(found[name][1], layout, attributes.get("kv_num_heads")) for name in ("key", "value"))
-    rest: dict[str, Any] = {name: attributes[name] for name in _BOTH if name in attributes}
-    if dtype == "float8e4m3fn":
-        scale = found["q_scale"][1]
-        rest["scales"] = "batch_head" if len(scale) == 2 else "head" if scale[0] != 1 else "tensor"
-        rest["out_dtype"] = _OUT_DTYPES[attributes["out_dtype"]]
-    elif options.get("precision", "node") != "node":
-        rest["precision"] = options["precision"]
-        if options["precision"] != "fp8":
-            rest = {name: value for name, value in rest.items() if name not in ("fp8_edges", "rotation")}
-    if "key_mask" in found:
-        rest |= {"key_mask": "unread", "mask_dtype": found["key_mask"][0]}
-    if "attn_bias" in found:
-        bias = found["attn_bias"][1]
-        rest["bias"] = (*(1,) * (4 - len(bias)), *bias)
-    return make_problem(
-        batch=q[0], q_heads=q[1], q_len=q[2], qk_dim=q[3], kv_heads=k[1], new_len=k[2], v_dim=v[3], dtype=dtype,
-        past_len=found["past_key"][1][2] if "past_key" in found else 0, layout=layout, sinks="sinks" in found,
-        lse=made.get("lse", False), present_key=made.get("present_key", False),
-        present_value=made.get("present_value", False), byte_rounding=options.get("byte_rounding", "unknown"), **rest,
-    )  # fmt: skip
-
-
-def _parts(shape: list[int], layout: str, heads: int | None) -> tuple[int, int, int, int]:
-    """Batch, heads, rows, dim."""
-    if len(shape) == 3:
-        return shape[0], heads or 1, shape[1], shape[2] // (heads or 1)
-    batch, first, second, dim = shape
-    return (batch, first, second, dim) if layout == "BHSD" else (batch, second, first, dim)
+    tensors = {
+        name: Tensor(dtype, tuple(shape)) for name, (dtype, shape) in zip(present, shapes, strict=True)
+    }
+    found = node_problem.arguments(node, tensors, options, some_length=0)
+    assert found is not None  # every shape is known
+    return make_problem(**found)
