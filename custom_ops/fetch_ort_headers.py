@@ -82,6 +82,11 @@ def run(command: list[str], cwd: Path) -> None:
 
 def from_debian(suite: str, source: str, folder: Path) -> Path:
     """Downloads and unpacks the package of one suite below `folder`; returns the folder of the headers."""
+    return next(debian_packages(suite, source, folder, [PACKAGE]).rglob("onnxruntime_c_api.h")).parent
+
+
+def debian_packages(suite: str, source: str, folder: Path, packages: list[str]) -> Path:
+    """Downloads packages of one suite through an apt tree below `folder`; returns where they are unpacked."""
     for name in ("lists/partial", "cache/archives/partial", "unpacked", "parts"):
         (folder / name).mkdir(parents=True)
     (folder / "zyfa.sources").write_text(source.format(suite=suite), encoding="utf-8")
@@ -95,9 +100,10 @@ def from_debian(suite: str, source: str, folder: Path) -> Path:
     }
     apt = ["apt-get", *(f"-o{key}={value}" for key, value in options.items())]
     run([*apt, "update"], folder)
-    run([*apt, "download", PACKAGE], folder)
-    run(["dpkg-deb", "-x", str(next(folder.glob("*.deb"))), "unpacked"], folder)
-    return next((folder / "unpacked").rglob("onnxruntime_c_api.h")).parent
+    run([*apt, "download", *packages], folder)
+    for package in sorted(folder.glob("*.deb")):
+        run(["dpkg-deb", "-x", str(package), "unpacked"], folder)
+    return folder / "unpacked"
 
 
 def from_archive(folder: Path) -> Path:

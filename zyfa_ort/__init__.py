@@ -41,7 +41,7 @@ _HOMES = {
     "session": "zyfa_ort.api",
     "to_ortvalue": "zyfa_ort.tensors",
 }
-_MODULES = ("errors", "export", "numerics", "schemas", "symbolic_shapes")
+_MODULES = ("errors", "export", "migraphx", "numerics", "schemas", "symbolic_shapes")
 
 
 def __getattr__(name: str) -> object:

@@ -31,6 +31,7 @@ CODE_OBJECTS = Variable(
     "ZYFA_CODE_OBJECTS",
     "folders with the GPU kernels' code objects, colons between them, instead of the installed one",
 )
+MIGRAPHX_LIBRARY = Variable("ZYFA_MIGRAPHX_LIBRARY", "path of libmigraphx_c.so.3, instead of the system's")
 PROBE_FILE = Variable(
     "ZYFA_PROBE_FILE", "where the answers of 'zyfa-ort doctor --probe' are kept, instead of the cache folder"
 )
@@ -47,6 +48,7 @@ VARIABLES = (
     CPU_ISA,
     HIP_LIBRARY,
     CODE_OBJECTS,
+    MIGRAPHX_LIBRARY,
     PROBE_FILE,
     EMULATED_FAULT,
     EMULATED_BYTE_ROUNDING,

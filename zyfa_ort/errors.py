@@ -33,3 +33,7 @@ class ProbeError(ZyfaError):
 
 class InputError(ZyfaError):
     """Inputs for a model or function have the wrong type, shape or values."""
+
+
+class MigraphxError(ZyfaError):
+    """MIGraphX is missing, or cannot do what a program needs."""

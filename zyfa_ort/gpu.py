@@ -79,7 +79,7 @@ def add_provider(
 
 def completed(device: Any, provider_options: Mapping[str, str]) -> dict[str, str]:
     """The options as the provider gets them: how the device rounds bytes, where a probe has found out."""
-    return {"byte_rounding": _byte_rounding(device.ep_metadata["emulated"] == "1"), **provider_options}
+    return {"byte_rounding": known_byte_rounding(device.ep_metadata["emulated"] == "1"), **provider_options}
 
 
 def chosen(provider_options: Mapping[str, str]) -> Any:
@@ -91,7 +91,7 @@ def chosen(provider_options: Mapping[str, str]) -> Any:
     return there[wanted]
 
 
-def _byte_rounding(emulated: bool) -> str:
+def known_byte_rounding(emulated: bool) -> str:
     """As the device was found to round by ``zyfa-ort doctor --probe``; "unknown" when it was never asked."""
     from zyfa_ort import probe
 

@@ -17,6 +17,14 @@ void* opened(std::string& path) {
   const char* chosen = std::getenv("ZYFA_HIP_LIBRARY");
   std::vector<std::string> candidates(std::begin(kLibraries), std::end(kLibraries));
   if (chosen != nullptr && *chosen != '\0') candidates = {chosen};
+  // One that is loaded already, by MIGraphX or another provider: two runtimes do not share memory and
+  // streams.
+  for (const std::string& name : candidates) {
+    if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) {
+      path = name;
+      return library;
+    }
+  }
   std::string tried, reason;
   for (const std::string& name : candidates) {
     if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {

@@ -153,7 +153,20 @@ const OrtOpAttr* NodeAttributes::of_node(const char* name) const {
   return succeeded(api->Node_GetAttributeByName(node_, name, &attribute)) ? attribute : nullptr;
 }
 
+template <typename Value>
+std::optional<Value> NodeAttributes::of_list(const char* name) const {
+  const auto found = list_->find(name);
+  if (found != list_->end() && std::holds_alternative<Value>(found->second))
+    return std::get<Value>(found->second);
+  return std::nullopt;
+}
+
 std::string NodeAttributes::type_of(const char* name) const {
+  if (list_ != nullptr)
+    return of_list<int64_t>(name) ? "int"
+           : of_list<float>(name) ? "float"
+           : list_->count(name)   ? "string"
+                                  : "";
   if (node_ != nullptr) {
     const OrtOpAttr* attribute = of_node(name);
     if (attribute == nullptr) return "";
@@ -185,7 +198,9 @@ void NodeAttributes::refuse_other_types(const char* name, const char* expected) 
 std::optional<int64_t> NodeAttributes::integer(const char* name) const {
   int64_t value;
   size_t size = 0;
-  if (node_ != nullptr) {
+  if (list_ != nullptr) {
+    if (const std::optional<int64_t> listed = of_list<int64_t>(name)) return listed;
+  } else if (node_ != nullptr) {
     if (type_of(name) == "int") {
       check(api->ReadOpAttr(of_node(name), ORT_OP_ATTR_INT, &value, sizeof value, &size));
       return value;
@@ -200,7 +215,9 @@ std::optional<int64_t> NodeAttributes::integer(const char* name) const {
 std::optional<float> NodeAttributes::real(const char* name) const {
   float value;
   size_t size = 0;
-  if (node_ != nullptr) {
+  if (list_ != nullptr) {
+    if (const std::optional<float> listed = of_list<float>(name)) return listed;
+  } else if (node_ != nullptr) {
     if (type_of(name) == "float") {
       check(api->ReadOpAttr(of_node(name), ORT_OP_ATTR_FLOAT, &value, sizeof value, &size));
       return value;
@@ -214,6 +231,11 @@ std::optional<float> NodeAttributes::real(const char* name) const {
 
 std::optional<std::string> NodeAttributes::text(const char* name) const {
   size_t size = 0;
+  if (list_ != nullptr) {
+    const std::optional<std::string> listed = of_list<std::string>(name);
+    if (!listed) refuse_other_types(name, "string");
+    return listed;
+  }
   if (node_ != nullptr) {
     if (type_of(name) != "string") {
       refuse_other_types(name, "string");

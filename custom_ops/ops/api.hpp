@@ -6,9 +6,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "../cpu/parallel.hpp"
@@ -50,12 +52,16 @@ OrtStatus* guarded(const std::string& where, const Body& body) noexcept {
 ONNXTensorElementDataType onnx_type(DType type);
 std::optional<DType> dtype_of(ONNXTensorElementDataType type);
 
+// Attributes of a node that no ONNX Runtime holds.
+using AttributeList = std::map<std::string, std::variant<int64_t, float, std::string>>;
+
 // Attributes of a node, typed; absent ones are empty, one of another type is an Error.
 class NodeAttributes {
  public:
   explicit NodeAttributes(const OrtKernelInfo* info) : info_(info) {}
   // Of a node that has no kernel yet.
   explicit NodeAttributes(const OrtNode* node) : node_(node) {}
+  explicit NodeAttributes(const AttributeList* list) : list_(list) {}
   std::optional<int64_t> integer(const char* name) const;
   std::optional<float> real(const char* name) const;
   std::optional<std::string> text(const char* name) const;
@@ -66,8 +72,11 @@ class NodeAttributes {
   std::string type_of(const char* name) const;
   void refuse_other_types(const char* name, const char* expected) const;
   const OrtOpAttr* of_node(const char* name) const;
+  template <typename Value>
+  std::optional<Value> of_list(const char* name) const;
   const OrtKernelInfo* info_ = nullptr;
   const OrtNode* node_ = nullptr;
+  const AttributeList* list_ = nullptr;
 };
 
 std::string node_name(const OrtKernelInfo* info);

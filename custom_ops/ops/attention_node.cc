@@ -66,7 +66,8 @@ AttentionAttributes read_attributes(const NodeAttributes& node) {
   return a;
 }
 
-void check_static(const StaticInputs& inputs, const AttentionAttributes& attributes) {
+std::optional<AttentionProblem> check_static(const StaticInputs& inputs,
+                                             const AttentionAttributes& attributes) {
   std::optional<TensorInfo> tensors[kAttentionInputs];
   bool complete = true;
   for (size_t i = 0; i < kAttentionInputs; ++i) {
@@ -78,11 +79,11 @@ void check_static(const StaticInputs& inputs, const AttentionAttributes& attribu
   }
   if (!tensors[kQuery]) fail("query: required, got none");
   check_attributes(attributes, tensors[kQuery]->dtype);
-  if (complete && tensors[kKey] && tensors[kValue])
-    make_attention_problem(attributes,
-                           {*tensors[kQuery], *tensors[kKey], *tensors[kValue], tensors[kPastKey],
-                            tensors[kPastValue], tensors[kKeyMask], tensors[kAttnBias], tensors[kQScale],
-                            tensors[kKScale], tensors[kVScale], tensors[kSinks]});
+  if (!complete || !tensors[kKey] || !tensors[kValue]) return std::nullopt;
+  return make_attention_problem(
+      attributes, {*tensors[kQuery], *tensors[kKey], *tensors[kValue], tensors[kPastKey], tensors[kPastValue],
+                   tensors[kKeyMask], tensors[kAttnBias], tensors[kQScale], tensors[kKScale],
+                   tensors[kVScale], tensors[kSinks]});
 }
 
 namespace {

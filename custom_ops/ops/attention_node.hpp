@@ -31,7 +31,9 @@ AttentionAttributes read_attributes(const NodeAttributes& node);
 using StaticInputs = std::array<std::optional<StaticTensor>, kAttentionInputs>;
 
 // What can be refused before the first run: everything when all shapes are known, else types and attributes.
-void check_static(const StaticInputs& inputs, const AttentionAttributes& attributes);
+// Returns the problem in the first case.
+std::optional<AttentionProblem> check_static(const StaticInputs& inputs,
+                                             const AttentionAttributes& attributes);
 
 struct AttentionNode {
   static constexpr const char* kName = "ZyfaPrefillAttention";

@@ -1,5 +1,7 @@
 #include "tensor_nodes.hpp"
 
+#include <utility>
+
 #include "../error.hpp"
 #include "choice.hpp"
 #include "shape_inference.hpp"
@@ -14,8 +16,10 @@ constexpr DType kFloats[] = {DType::float32, DType::float16, DType::bfloat16};
 }  // namespace
 
 QuantizeNode::QuantizeNode(const OrtKernelInfo* info)
-    : node_name(ops::node_name(info)), static_x(static_input(info, 0)) {
-  const NodeAttributes node(info);
+    : QuantizeNode(NodeAttributes(info), ops::node_name(info), static_input(info, 0)) {}
+
+QuantizeNode::QuantizeNode(const NodeAttributes& node, std::string name, std::optional<StaticTensor> x)
+    : node_name(std::move(name)), static_x(std::move(x)) {
   granularity = choice(node, "granularity", kGranularities).value_or(Granularity::batch_head);
   rotation = choice(node, "rotation", kRotations).value_or(Rotation::none);
   layout = choice(node, "layout", kLayouts).value_or(Layout::bshd);

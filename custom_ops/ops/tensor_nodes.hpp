@@ -13,6 +13,7 @@ struct QuantizeNode {
   static constexpr const char* kName = "ZyfaQuantizeFp8";
 
   explicit QuantizeNode(const OrtKernelInfo* info);
+  QuantizeNode(const NodeAttributes& node, std::string name, std::optional<StaticTensor> x);
 
   struct Sizes {
     int64_t batch, heads, rows, dim;
@@ -41,6 +42,11 @@ struct HadamardNode {
   const std::string node_name;
   const std::optional<StaticTensor> static_x;
 };
+
+// On the CPU; `scales` has the elements of scale_shape.
+void quantize(const QuantizeNode& node, const TensorInfo& info, const void* x,
+              const cpu::ParallelFor& parallel_for, uint8_t* codes, float* scales);
+void hadamard(const TensorInfo& info, const void* x, const cpu::ParallelFor& parallel_for, void* y);
 
 std::vector<Overload> quantize_overloads();
 std::vector<Overload> hadamard_overloads();

@@ -36,6 +36,11 @@ void put(std::vector<uint8_t>& bytes, uint32_t at, uint32_t size, uint64_t value
   std::memcpy(bytes.data() + at, &value, std::min(size, 8u));
 }
 
+uint64_t work_items(const LaunchRequest& request, int axis) {
+  const uint64_t whole = uint64_t{request.grid[axis]} * request.block[axis];
+  return request.last[axis] == 0 ? whole : whole - request.block[axis] + request.last[axis];
+}
+
 // Arguments that the compiler adds behind the kernel's own; of those not listed zero is the meaning.
 void fill_hidden_arguments(const Kernel& kernel, const LaunchRequest& request,
                            std::vector<uint8_t>& kernarg) {
@@ -44,7 +49,8 @@ void fill_hidden_arguments(const Kernel& kernel, const LaunchRequest& request,
     if (kind.rfind("hidden_", 0) != 0) continue;
     const int axis = std::clamp(kind.back() - 'x', 0, 2);
     uint64_t value = 0;
-    if (kind.rfind("hidden_block_count_", 0) == 0) value = request.grid[axis];
+    if (kind.rfind("hidden_block_count_", 0) == 0) value = request.grid[axis] - (request.last[axis] != 0);
+    if (kind.rfind("hidden_remainder_", 0) == 0) value = request.last[axis];
     if (kind.rfind("hidden_group_size_", 0) == 0) value = request.block[axis];
     if (kind == "hidden_grid_dims")
       value = request.grid[2] * request.block[2] > 1 ? 3 : request.grid[1] * request.block[1] > 1 ? 2 : 1;
@@ -219,6 +225,7 @@ PreparedLaunch::PreparedLaunch(LoadedModule& module, Memory& memory, const Launc
   shared.accum_offset = kernel->accum_offset;
   std::copy_n(request.grid, 3, shared.grid);
   std::copy_n(request.block, 3, shared.block);
+  std::copy_n(request.last, 3, shared.last);
   shared.options = request.options;
   lds_bytes = kernel->lds_bytes + request.dynamic_lds;
   waves_per_group = (request.block[0] * request.block[1] * request.block[2] + kLanes - 1) / kLanes;
@@ -235,7 +242,7 @@ PreparedLaunch::PreparedLaunch(LoadedModule& module, Memory& memory, const Launc
     std::vector<uint8_t> packet(64);
     for (int axis = 0; axis < 3; ++axis) {
       put(packet, 4 + 2 * axis, 2, request.block[axis]);
-      put(packet, 12 + 4 * axis, 4, uint64_t{request.grid[axis]} * request.block[axis]);
+      put(packet, 12 + 4 * axis, 4, work_items(request, axis));
     }
     put(packet, 24, 4, kernel->private_bytes);
     put(packet, 28, 4, lds_bytes);
@@ -263,12 +270,20 @@ void PreparedLaunch::start(Workgroup& group, uint64_t number) {
   group.epoch = 0;
   group.lds.reset(lds_bytes, shared.options.check);
   while (group.waves.size() < waves_per_group) group.waves.push_back(std::make_unique<Wave>());
-  const uint32_t items = shared.block[0] * shared.block[1] * shared.block[2];
+  uint32_t block[3];
+  for (int axis = 0; axis < 3; ++axis)
+    block[axis] = shared.last[axis] != 0 && group.id[axis] + 1 == shared.grid[axis] ? shared.last[axis]
+                                                                                    : shared.block[axis];
+  const uint32_t items = block[0] * block[1] * block[2];
   for (uint32_t index = 0; index < waves_per_group; ++index) {
     Wave& wave = *group.waves[index];
     wave.reset();
     wave.group = &group;
     wave.index = static_cast<int>(index);
+    if (index * kLanes >= items) {  // a smaller workgroup at the end of the grid
+      wave.status = WaveStatus::ended;
+      continue;
+    }
     wave.pc = shared.entry;
     wave.mode.bits = (kernel->rsrc1 >> 12 & 0xff) | (kernel->rsrc1 >> 21 & 1) << 8 |
                      (kernel->rsrc1 >> 23 & 1) << 9 | (kernel->rsrc1 >> 26 & 1) << 23;
@@ -276,7 +291,7 @@ void PreparedLaunch::start(Workgroup& group, uint64_t number) {
     wave.set_sgpr64(kExec, lanes == kLanes ? ~uint64_t{0} : (uint64_t{1} << lanes) - 1);
     wave.sgpr_defined[kExec] = wave.sgpr_defined[kExec + 1] = 1;
     write_initial_sgprs(wave, *kernel, *this, group, packet_address_);
-    write_work_item_ids(wave, shared.block);
+    write_work_item_ids(wave, block);
     wave.scratch_bytes = kernel->private_bytes;
     wave.scratch.assign(size_t{kernel->private_bytes} * kLanes, 0xCD);
   }

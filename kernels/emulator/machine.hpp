@@ -23,6 +23,7 @@ struct LaunchRequest {
   std::string kernel;
   uint32_t grid[3] = {1, 1, 1};   // workgroups
   uint32_t block[3] = {1, 1, 1};  // work-items
+  uint32_t last[3] = {0, 0, 0};   // work-items of the last workgroup along an axis, 0: as many as `block`
   std::vector<uint8_t> kernarg;   // explicit arguments; hidden ones are filled in
   uint32_t dynamic_lds = 0;
   Options options;

@@ -134,7 +134,7 @@ struct Launch {
   std::string kernel;
   uint64_t entry = 0;  // device address of the kernel's first instruction
   uint32_t vgprs = 512, accum_offset = 256;
-  uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+  uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, last[3] = {0, 0, 0};
   Options options;
 
   // "+0x40": where an instruction stands, from the kernel's entry.

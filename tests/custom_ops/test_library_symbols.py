@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 import zyfa_ort
 
+ROOT = Path(__file__).parents[2]
 ENTRY_POINTS = {"RegisterCustomOps", "CreateEpFactories", "ReleaseEpFactory", "zyfa_last_refusal"}
+DIRECT = set(
+    re.findall(r"\b(zyfa_\w+)\(", (ROOT / "custom_ops/direct/direct_abi.h").read_text(encoding="utf-8"))
+)
 ALLOWED_LIBRARIES = ("libm.so", "libc.so", "libpthread.so", "libdl.so", "librt.so", "ld-linux")
 
 
@@ -25,7 +31,8 @@ def tool(*command: str) -> list[str]:
 
 def test_exports_exactly_its_entry_points() -> None:
     exported = {line.split()[-1].split("@")[0] for line in tool("nm", "-D", "--defined-only")}
-    assert exported == ENTRY_POINTS
+    assert len(DIRECT) == 11
+    assert exported == ENTRY_POINTS | DIRECT
 
 
 def test_entry_point_is_found_unmangled() -> None:

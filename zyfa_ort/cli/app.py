@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from zyfa_ort.cli import compare, doctor, emulate, fuse, inspect
+from zyfa_ort.cli import compare, doctor, emulate, fuse, inspect, migraphx
 from zyfa_ort.cli.common import ERROR, INTERRUPTED, print_error, state
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app.command("fuse")(fuse.fuse)
 app.command("inspect")(inspect.inspect)
 app.command("compare")(compare.compare)
 app.command("emulate")(emulate.emulate)
+app.command("migraphx")(migraphx.migraphx)
 app.command("doctor")(doctor.doctor)
 
 

@@ -236,6 +236,18 @@ ZYFA_HIP_EXPORT hipError_t hipHostRegister(void* pointer, size_t bytes, unsigned
   });
 }
 
+ZYFA_HIP_EXPORT hipError_t hipHostGetDevicePointer(void** on_device, void* pointer, unsigned flags) {
+  return enter("hipHostGetDevicePointer", [&] {
+    expect(on_device != nullptr && flags == 0, "expected a place for the pointer and no flags");
+    const std::lock_guard guard(device().lock);
+    const auto* block = device().block_at(pointer);
+    expect(block != nullptr && !block->second.device(),
+           "expected memory of hipHostMalloc or hipHostRegister");
+    *on_device = pointer;
+    return hipSuccess;
+  });
+}
+
 ZYFA_HIP_EXPORT hipError_t hipHostUnregister(void* pointer) {
   return release_host("hipHostUnregister", pointer, true);
 }

@@ -261,33 +261,71 @@ ZYFA_HIP_EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(in
   });
 }
 
+namespace {
+
+// `grid` counts blocks; `last` is the size of the last block along an axis, 0 where it is whole.
+void submit_launch(hipFunction_t handle, const unsigned (&grid)[3], const unsigned (&block)[3],
+                   const unsigned (&last)[3], unsigned dynamic_lds, hipStream_t stream, void** parameters,
+                   void** extra) {
+  reach(FaultPoint::launch);
+  const std::lock_guard guard(device().lock);
+  const auto function = function_of(handle);
+  const auto target = device().stream(stream);
+  const Kernel& kernel = *function->kernel;
+  expect(parameters == nullptr || extra == nullptr, "arguments: expected kernelParams or extra, got both");
+  LaunchRequest request;
+  request.kernel = kernel.name;
+  std::copy_n(grid, 3, request.grid);
+  std::copy_n(block, 3, request.block);
+  std::copy_n(last, 3, request.last);
+  request.dynamic_lds = dynamic_lds;
+  request.options.byte_rounding = doubts().byte_rounding;
+  request.options.threads = std::max(1u, std::thread::hardware_concurrency());
+  check_sizes(kernel, request);
+  if (extra != nullptr)
+    request.kernarg = unpack(kernel, extra);
+  else if (explicit_bytes(kernel) > 0)
+    expect(parameters != nullptr, format("kernel '%s': takes arguments, got none", kernel.name.c_str())),
+        request.kernarg = pack(kernel, parameters);
+  const hipError_t planted = faults().reach(FaultPoint::run);
+  device().submit(target, [function, request, planted] { run(*function, request, planted); });
+}
+
+}  // namespace
+
 ZYFA_HIP_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned grid_x, unsigned grid_y,
                                                  unsigned grid_z, unsigned block_x, unsigned block_y,
                                                  unsigned block_z, unsigned dynamic_lds, hipStream_t stream,
                                                  void** parameters, void** extra) {
   return enter("hipModuleLaunchKernel", [&] {
-    reach(FaultPoint::launch);
-    const std::lock_guard guard(device().lock);
-    const auto function = function_of(handle);
-    const auto target = device().stream(stream);
-    const Kernel& kernel = *function->kernel;
-    expect(parameters == nullptr || extra == nullptr, "arguments: expected kernelParams or extra, got both");
-    LaunchRequest request;
-    request.kernel = kernel.name;
-    const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};
-    std::copy_n(grid, 3, request.grid);
-    std::copy_n(block, 3, request.block);
-    request.dynamic_lds = dynamic_lds;
-    request.options.byte_rounding = doubts().byte_rounding;
-    request.options.threads = std::max(1u, std::thread::hardware_concurrency());
-    check_sizes(kernel, request);
-    if (extra != nullptr)
-      request.kernarg = unpack(kernel, extra);
-    else if (explicit_bytes(kernel) > 0)
-      expect(parameters != nullptr, format("kernel '%s': takes arguments, got none", kernel.name.c_str())),
-          request.kernarg = pack(kernel, parameters);
-    const hipError_t planted = faults().reach(FaultPoint::run);
-    device().submit(target, [function, request, planted] { run(*function, request, planted); });
+    submit_launch(handle, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {0, 0, 0}, dynamic_lds,
+                  stream, parameters, extra);
     return hipSuccess;
   });
+}
+
+ZYFA_HIP_EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream);
+
+// A C++ function in HIP, whose sizes count work-items. Blocks of several sizes in one launch are not
+// emulated.
+__attribute__((visibility("default"))) hipError_t hipExtModuleLaunchKernel(
+    hipFunction_t handle, uint32_t items_x, uint32_t items_y, uint32_t items_z, uint32_t block_x,
+    uint32_t block_y, uint32_t block_z, size_t dynamic_lds, hipStream_t stream, void** parameters,
+    void** extra, hipEvent_t start, hipEvent_t stop, uint32_t flags) {
+  if (start != nullptr)
+    if (const hipError_t code = hipEventRecord(start, stream); code != hipSuccess) return code;
+  const hipError_t code = enter("hipExtModuleLaunchKernel", [&] {
+    expect(flags == 0, format("flags: expected 0, got %u", flags));
+    const unsigned items[] = {items_x, items_y, items_z}, block[] = {block_x, block_y, block_z};
+    unsigned grid[3], last[3];
+    for (int axis = 0; axis < 3; ++axis) {
+      expect(block[axis] != 0, format("block[%d] is 0", axis), hipErrorInvalidConfiguration);
+      last[axis] = items[axis] % block[axis];
+      grid[axis] = items[axis] / block[axis] + (last[axis] != 0 ? 1 : 0);
+    }
+    submit_launch(handle, grid, block, last, static_cast<unsigned>(dynamic_lds), stream, parameters, extra);
+    return hipSuccess;
+  });
+  if (code != hipSuccess || stop == nullptr) return code;
+  return hipEventRecord(stop, stream);
 }
