@@ -49,7 +49,7 @@ class PlacementReport:
 def placement_report(
     path: Path,
     device: str = "auto",
-    provider_options: Mapping[str, str] | None = None,
+    provider_options: Mapping[str, str | int] | None = None,
     providers: Sequence[str] | None = None,
 ) -> PlacementReport:
     """For the arguments of ``zyfa_ort.session``; predicted where this machine or this ONNX Runtime has no such device.
@@ -59,7 +59,7 @@ def placement_report(
     """
     import onnxruntime as ort
 
-    given = dict(provider_options or {})
+    given = hosts.in_words(provider_options)
     if device == "auto":
         given.setdefault("allow_fallback", "1")
     check_nodes(path)

@@ -105,11 +105,29 @@ def test_nodes_of_ours_that_fall_to_the_cpu(tmp_path: Path) -> None:
 
 def test_providers_that_are_not_there_are_refused(tmp_path: Path) -> None:
     path = saved(tmp_path, layered_model(1, []))
-    available = ", ".join(ort.get_available_providers())
+    available = ", ".join(name for name in ort.get_available_providers() if name != OURS)
     with pytest.raises(
         InputError, match=f"providers: expected some of {available}, got 'NoneExecutionProvider'"
     ):
         zyfa_ort.session(path, providers=["NoneExecutionProvider"])
+
+
+def test_our_provider_is_none_for_other_nodes(tmp_path: Path) -> None:
+    """Not even in a process that has had it."""
+    path = saved(tmp_path, layered_model(1, []))
+    zyfa_ort.session(path, "gpu", options=quiet())
+    for device in ("gpu", "cpu"):
+        with pytest.raises(InputError, match=rf"providers: expected some of (?!.*{OURS},).*, got '{OURS}'"):
+            zyfa_ort.session(path, device, providers=[OURS])
+    with pytest.raises(InputError, match=f"providers: expected a list of names, got '{CPU}'"):
+        zyfa_ort.session(path, providers=CPU)
+
+
+def test_provider_options_may_be_numbers(tmp_path: Path) -> None:
+    path = saved(tmp_path, layered_model(1, []))
+    options = {"device_id": 0, "allow_fallback": 1}
+    zyfa_ort.session(path, "gpu", options=quiet(), provider_options=options, strict=True)
+    assert placement_report(path, "gpu", options).providers == {OURS: 1}
 
 
 def test_auto_does_not_take_the_emulated_device(tmp_path: Path) -> None:
