@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import onnx
 import onnxruntime as ort
@@ -246,9 +247,9 @@ def test_a_device_that_is_not_there_is_predicted(tmp_path: Path, monkeypatch: py
     assert "more than 10 nodes it does not know, and here are 12" in missing.complaints[0]
 
 
-def attention(name: str, at: str, made: str, **attributes: object) -> onnx.NodeProto:
+def attention(name: str, at: str, made: str, precision: str = "bf16", **attributes: Any) -> onnx.NodeProto:
     return onnx.helper.make_node(
-        ATTENTION, ["query", "key", at], [made], name, domain="ai.zyfa", **{"precision": "bf16"} | attributes
+        ATTENTION, ["query", "key", at], [made], name, domain="ai.zyfa", precision=precision, **attributes
     )
 
 
