@@ -99,7 +99,7 @@ def session(
     device: Device = "auto",
     *,
     options: onnxruntime.SessionOptions | None = None,
-    provider_options: Mapping[str, str] | None = None,
+    provider_options: Mapping[str, str | int] | None = None,
     providers: Sequence[str] | None = None,
     strict: bool = False,
 ) -> onnxruntime.InferenceSession:
@@ -130,7 +130,7 @@ def session(
     from zyfa_ort.node_check import check_nodes
     from zyfa_ort.session_placement import check_placement
 
-    given = dict(provider_options or {})
+    given = hosts.in_words(provider_options)
     host = hosts.choose(device, given, providers)
     if device == "auto" and host.device is not None:
         given.setdefault("allow_fallback", "1")

@@ -27,13 +27,21 @@ class Host:
     others: tuple[str, ...] = ()
 
 
+def in_words(provider_options: Mapping[str, Any] | None) -> dict[str, str]:
+    """Options as providers take them: numbers become text."""
+    return {name: str(value) for name, value in (provider_options or {}).items()}
+
+
 def choose(device: str, provider_options: Mapping[str, str], providers: Sequence[str] | None = None) -> Host:
     """The host for ``zyfa_ort.session``'s arguments. Raises DeviceError, InputError."""
     import onnxruntime as ort
 
     if device not in ("auto", "cpu", "gpu"):
         raise InputError(f"device: expected 'auto', 'cpu' or 'gpu', got {device!r}")
-    available = ort.get_available_providers()
+    # Ours is among them once its library is registered, but is not one of those for other nodes.
+    available = [name for name in ort.get_available_providers() if name != gpu.PROVIDER]
+    if isinstance(providers, str):
+        raise InputError(f"providers: expected a list of names, got {providers!r}")
     for name in providers or ():
         if name not in available:
             raise InputError(f"providers: expected some of {', '.join(available)}, got {name!r}")

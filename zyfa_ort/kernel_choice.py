@@ -5,6 +5,7 @@ The rule is that of ``zyfa_ort.kernels.select``, which the operator library asks
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,11 +40,15 @@ class NodeKernels:
     refusal: str = ""
 
 
+def is_ours(node: ir.Node) -> bool:
+    return node.domain == schema.DOMAIN and node.op_type in schema.ATTRIBUTES_OF
+
+
 def node_kernels(model: ir.Model, provider_options: Mapping[str, str]) -> list[NodeKernels]:
     """Of every node of ours, bodies included, in graph order."""
     made = []
     for node in model.graph.all_nodes():
-        if node.domain != schema.DOMAIN or node.op_type not in schema.ATTRIBUTES_OF:
+        if not is_ours(node):
             continue
         try:
             made.append(NodeKernels(node.name or "", node.op_type, _kernels(node, provider_options)))
@@ -60,10 +65,15 @@ def with_shapes(path: Path) -> ir.Model:
 
     model = model_file.load(path)
     schemas.register()
+    # A model that the onnx package cannot infer keeps the shapes that are written in it; the pass logs a traceback.
+    log = logging.getLogger(ShapeInferencePass.__module__)
+    was, log.disabled = log.disabled, True
     try:
         return ShapeInferencePass()(model).model
-    except Exception:  # a model that the onnx package cannot infer keeps the shapes that are written in it
+    except Exception:
         return model
+    finally:
+        log.disabled = was
 
 
 def _kernels(node: ir.Node, options: Mapping[str, str]) -> str:

@@ -108,7 +108,7 @@ def _misplaced(placement: Placement, host: Host) -> list[str]:
     where = ", ".join(sorted({node.provider for node in away}))
     return [
         f"{len(away)} of {len(placement.ours())} nodes of {schema.DOMAIN} run on {where} instead of {host.provider}"
-        f" ({_named(away)})"
+        f" ({named([node.name or _UNNAMED for node in away])})"
     ]
 
 
@@ -159,6 +159,6 @@ def _kinds(nodes: Iterable[Node]) -> str:
     return ", ".join(shown) + (", ..." if len(counted) > _SHOWN else "")
 
 
-def _named(nodes: list[Node]) -> str:
-    shown = [node.name or "unnamed" for node in nodes[:_SHOWN]]
-    return ", ".join(shown) + (", ..." if len(nodes) > _SHOWN else "")
+def named(names: Sequence[str]) -> str:
+    """The first of them."""
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

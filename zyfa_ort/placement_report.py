@@ -11,7 +11,8 @@ from typing import Any, Literal
 from zyfa_ort import gpu, hosts
 from zyfa_ort.errors import DeviceError
 from zyfa_ort.kernel_choice import NodeKernels, node_kernels, with_shapes
-from zyfa_ort.placement import Placement, complaints
+from zyfa_ort.node_check import check_nodes
+from zyfa_ort.placement import Placement, complaints, named
 from zyfa_ort.placement_rules import predict
 
 
@@ -48,7 +49,7 @@ class PlacementReport:
 def placement_report(
     path: Path,
     device: str = "auto",
-    provider_options: Mapping[str, str] | None = None,
+    provider_options: Mapping[str, str | int] | None = None,
     providers: Sequence[str] | None = None,
 ) -> PlacementReport:
     """For the arguments of ``zyfa_ort.session``; predicted where this machine or this ONNX Runtime has no such device.
@@ -58,9 +59,10 @@ def placement_report(
     """
     import onnxruntime as ort
 
-    given = dict(provider_options or {})
+    given = hosts.in_words(provider_options)
     if device == "auto":
         given.setdefault("allow_fallback", "1")
+    check_nodes(path)
     model = with_shapes(path)
     kernels = node_kernels(model, given)
     runtime = f"ONNX Runtime {ort.__version__}"
@@ -74,10 +76,22 @@ def placement_report(
     except DeviceError as error:
         others = [hosts.MIGRAPHX] if providers is None and hosts.MIGRAPHX in available else providers or ()
         ours = hosts.ROCM if hosts.ROCM in available else gpu.PROVIDER
-        host = hosts.Host(ours, None, tuple(others))
-        found = predict(model, {one.name for one in kernels if one.refusal}, host)
-        return _report("predicted", runtime, str(error), found, host, device, kernels)
+        host = hosts.Host(hosts.CPU if device == "cpu" else ours, None, tuple(others))
+        found = predict(model, kernels, host)
+        refused = _refused(kernels, host, given)
+        return _report("predicted", runtime, str(error), found, host, device, kernels, refused)
     return _report("asked", runtime, "", found, host, device, kernels)
+
+
+def _refused(kernels: Sequence[NodeKernels], host: hosts.Host, given: Mapping[str, str]) -> list[str]:
+    """What a real session would be refused for, in words."""
+    without = [one.name or "unnamed" for one in kernels if one.refusal]
+    if not without or host.provider == hosts.CPU:
+        return []
+    if host.provider == gpu.PROVIDER and given.get("allow_fallback") == "1":
+        return []
+    remedy = "" if host.provider == hosts.ROCM else " unless allow_fallback is 1"
+    return [f"{len(without)} nodes without a GPU kernel end the session{remedy} ({named(without)})"]
 
 
 def _asked(
@@ -101,6 +115,7 @@ def _report(
     host: hosts.Host,
     device: str,
     kernels: Sequence[NodeKernels],
+    refused: Sequence[str] = (),
 ) -> PlacementReport:
     return PlacementReport(
         source,
@@ -108,16 +123,30 @@ def _report(
         reason,
         found.counts,
         found.copies,
-        tuple(_our_node(found, one) for one in kernels),
+        _our_nodes(found, kernels),
         dict(Counter(node.op for node in found.others(hosts.CPU)).most_common()),
-        tuple(complaints(found, host, device)),
+        (*refused, *complaints(found, host, device)),
     )
 
 
-def _our_node(found: Placement, one: NodeKernels) -> OurNode:
-    provider = next(
-        (node.provider for node in found.ours() if (node.op, node.name) == (one.op, one.name)), ""
-    )
+def _our_nodes(found: Placement, kernels: Sequence[NodeKernels]) -> tuple[OurNode, ...]:
+    """Nodes without a name share their providers: those without kernels are the ones on the CPU."""
+    providers: dict[tuple[str, str], list[str]] = {}
+    for node in found.ours():
+        providers.setdefault((node.op, node.name), []).append(node.provider)
+    made = []
+    for one in kernels:
+        left = providers.get((one.op, one.name), [])
+        provider = next(
+            (name for name in left if (name == hosts.CPU) == bool(one.refusal)), left[0] if left else ""
+        )
+        if left:
+            left.remove(provider)
+        made.append(_our_node(one, provider))
+    return tuple(made)
+
+
+def _our_node(one: NodeKernels, provider: str) -> OurNode:
     on_gpu = provider in (gpu.PROVIDER, hosts.ROCM)
     words = one.kernels if on_gpu else "the CPU's kernel" + (f": {one.refusal}" if one.refusal else "")
     return OurNode(one.name, one.op, provider, words if provider else "")

@@ -11,8 +11,8 @@ from math import prod
 
 import onnx_ir as ir
 
-from zyfa_ort.graph_passes import schema
 from zyfa_ort.hosts import CPU, MIGRAPHX, ROCM, Host
+from zyfa_ort.kernel_choice import NodeKernels, is_ours
 from zyfa_ort.placement import MOST_UNKNOWN, Node, Placement
 
 # A segment is worth MIGraphX's while with one of these in it ...
@@ -22,26 +22,25 @@ _HEAVY = ("AveragePool", "Conv", "Gemm", "LRN", "MatMul", "MaxPool")
 MOST_ELEMENTS = 300
 
 
-def predict(model: ir.Model, without_kernel: set[str], host: Host) -> Placement:
-    """Placement of the main graph on a GPU; `without_kernel` names nodes of ours that stay on the CPU."""
-    nodes = list(model.graph)
-    taken = _for_migraphx(nodes) if MIGRAPHX in host.others else set()
+def predict(model: ir.Model, kernels: Sequence[NodeKernels], host: Host) -> Placement:
+    """Placement on a GPU, bodies included; `kernels` are those of ``node_kernels``, empty when every node of ours has some."""
+    graphs = (model.graph, *model.graph.subgraphs())
+    taken: set[ir.Node] = set()
+    if MIGRAPHX in host.others:
+        taken = {node for graph in graphs for node in _for_migraphx(list(graph))}
     rest = ROCM if host.provider == ROCM else CPU
+    refused = iter([bool(one.refusal) for one in kernels])
     placed = []
-    for node in nodes:
+    for node in model.graph.all_nodes():
         provider = MIGRAPHX if node in taken else rest
-        if _ours(node):
-            provider = CPU if (node.name or "") in without_kernel else host.provider
+        if is_ours(node):
+            provider = CPU if next(refused, False) else host.provider
         placed.append(Node(provider, node.op_type, node.name or "", node.domain))
     return Placement(tuple(placed))
 
 
-def _ours(node: ir.Node) -> bool:
-    return node.domain == schema.DOMAIN
-
-
 def _for_migraphx(nodes: Sequence[ir.Node]) -> set[ir.Node]:
-    unknown = sum(map(_ours, nodes))
+    unknown = sum(map(is_ours, nodes))
     if unknown == 0:
         return set(nodes)
     if unknown > MOST_UNKNOWN:
@@ -52,7 +51,7 @@ def _for_migraphx(nodes: Sequence[ir.Node]) -> set[ir.Node]:
 def _segments(nodes: Sequence[ir.Node]) -> Iterator[list[ir.Node]]:
     segment: list[ir.Node] = []
     for node in nodes:
-        if _ours(node):
+        if is_ours(node):
             yield segment
             segment = []
         else:

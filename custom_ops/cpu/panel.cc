@@ -164,9 +164,9 @@ uint64_t Panel::seen(int64_t lane) const {
 }
 
 void Panel::finish_scores(const PanelQuery& query, bool log2_units) {
-  const bool hides = partial_;
+  removes_ = false;
   if (call_.tensors.attn_bias != nullptr || call_.problem.softcap > 0.0f) finish_logits(query, log2_units);
-  if (hides) call_.kernels.hide(unmasked_, begin_, end_, lanes, scratch_.scores);
+  if (partial_) call_.kernels.hide(unmasked_, begin_, end_, lanes, scratch_.scores);
 }
 
 void Panel::finish_logits(const PanelQuery& query, bool log2_units) {
@@ -193,7 +193,7 @@ void Panel::finish_logits(const PanelQuery& query, bool log2_units) {
       }
       s = log2_units && std::fabs(y) <= FLT_MAX ? std::clamp(y * kLog2E, -FLT_MAX, FLT_MAX) : y;
     }
-    partial_ |= removed_[lane] != 0;
+    removes_ |= removed_[lane] != 0;
   }
 }
 
@@ -206,7 +206,8 @@ float Panel::probability(int64_t key, int64_t lane, bool low) const {
 
 void Panel::accumulate(TileOperands& operands, const BlockKind* kinds, bool low) {
   const BlockKind* end = kinds + lanes / kLaneBlock;
-  const bool all = !partial_ && (kinds == nullptr || std::find(kinds, end, BlockKind::skip) == end);
+  const bool all =
+      !partial_ && !removes_ && (kinds == nullptr || std::find(kinds, end, BlockKind::skip) == end);
   if (const uint64_t keys = all ? 0 : operands.not_finite(); keys != 0)
     return accumulate_around(keys, operands, kinds, low);
   operands.accumulate(probabilities(low), size(), state.keep, output);

@@ -64,6 +64,23 @@ def test_quotients_are_rounded_as_divisions_are() -> None:
     np.testing.assert_array_equal(codes, encode(x / scales[None, :, None, None]))
 
 
+@pytest.mark.parametrize(
+    ("x", "scale"),
+    [
+        ("0x1.800026p-108", "0x1.00001ap-99"),
+        ("-0x1.500016p-107", "0x1.80001ap-100"),
+        ("0x1.ffffb2p-110", "0x1.ffffb0p-100"),
+    ],
+)
+def test_quotients_of_tiny_numbers_are_rounded_as_divisions_are(x: str, scale: str) -> None:
+    """A remainder of such a division is a subnormal number and more digits than it has."""
+    numerator, divisor = (np.float32(float.fromhex(number)) for number in (x, scale))
+    row = np.array([numerator, divisor * np.float32(448)], np.float32)
+    codes, found = quantize(row.reshape(1, 1, 1, 2), layout="BHSD")
+    assert found.item() == divisor
+    assert codes.ravel()[0] == encode(numerator / divisor)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, bfloat16])
 def test_all_kinds_of_numbers(dtype: Any) -> None:
     """Random bits: every exponent, subnormals, infinities, NaN; half of them near the codes' range."""

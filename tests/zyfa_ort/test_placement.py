@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import onnx
 import onnxruntime as ort
@@ -22,7 +23,7 @@ from zyfa_ort.errors import DeviceError, InputError, PlacementError, PlacementWa
 from zyfa_ort.kernel_choice import node_kernels, with_shapes
 from zyfa_ort.numerics import TOLERANCES, relative_error
 from zyfa_ort.placement import Node, Placement, complaints, of_log, of_session
-from zyfa_ort.placement_report import placement_report
+from zyfa_ort.placement_report import PlacementReport, placement_report
 from zyfa_ort.placement_rules import predict
 
 OURS, CPU, ROCM, MIGRAPHX = "ZyfaExecutionProvider", hosts.CPU, hosts.ROCM, hosts.MIGRAPHX
@@ -105,11 +106,29 @@ def test_nodes_of_ours_that_fall_to_the_cpu(tmp_path: Path) -> None:
 
 def test_providers_that_are_not_there_are_refused(tmp_path: Path) -> None:
     path = saved(tmp_path, layered_model(1, []))
-    available = ", ".join(ort.get_available_providers())
+    available = ", ".join(name for name in ort.get_available_providers() if name != OURS)
     with pytest.raises(
         InputError, match=f"providers: expected some of {available}, got 'NoneExecutionProvider'"
     ):
         zyfa_ort.session(path, providers=["NoneExecutionProvider"])
+
+
+def test_our_provider_is_none_for_other_nodes(tmp_path: Path) -> None:
+    """Not even in a process that has had it."""
+    path = saved(tmp_path, layered_model(1, []))
+    zyfa_ort.session(path, "gpu", options=quiet())
+    for device in ("gpu", "cpu"):
+        with pytest.raises(InputError, match=rf"providers: expected some of (?!.*{OURS},).*, got '{OURS}'"):
+            zyfa_ort.session(path, device, providers=[OURS])
+    with pytest.raises(InputError, match=f"providers: expected a list of names, got '{CPU}'"):
+        zyfa_ort.session(path, providers=CPU)
+
+
+def test_provider_options_may_be_numbers(tmp_path: Path) -> None:
+    path = saved(tmp_path, layered_model(1, []))
+    options = {"device_id": 0, "allow_fallback": 1}
+    zyfa_ort.session(path, "gpu", options=quiet(), provider_options=options, strict=True)
+    assert placement_report(path, "gpu", options).providers == {OURS: 1}
 
 
 def test_auto_does_not_take_the_emulated_device(tmp_path: Path) -> None:
@@ -213,22 +232,105 @@ def test_the_log_of_a_session_on_one_provider() -> None:
 def test_predicted_for_migraphx(tmp_path: Path, layers: int, taken: bool) -> None:
     """tests/custom_ops/wheels holds the same rule to the wheel."""
     model = with_shapes(saved(tmp_path, layered_model(layers, ["Neg", "MaxPool"])))
-    found = predict(model, set(), hosts.Host(OURS, None, (MIGRAPHX,)))
+    found = predict(model, [], hosts.Host(OURS, None, (MIGRAPHX,)))
     assert found.counts == {OURS: layers, MIGRAPHX if taken else CPU: 2 * (layers + 1)}
     assert found.copies is None
 
 
 def test_a_device_that_is_not_there_is_predicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*arguments: object) -> None:
-        raise DeviceError("HIP sees no GPU")
-
-    monkeypatch.setattr(hosts, "choose", refuse)
+    monkeypatch.setattr(hosts, "choose", no_device)
     report = placement_report(saved(tmp_path, layered_model(12, ["Neg"])), "gpu")
     assert (report.source, report.reason) == ("predicted", "HIP sees no GPU")
     assert report.providers == {OURS: 12, CPU: 13}
     missing = placement_report(tmp_path / "model.onnx", "gpu", providers=[MIGRAPHX])
     assert missing.reason == "this ONNX Runtime has no MIGraphXExecutionProvider"
     assert "more than 10 nodes it does not know, and here are 12" in missing.complaints[0]
+
+
+def attention(name: str, at: str, made: str, precision: str = "bf16", **attributes: Any) -> onnx.NodeProto:
+    return onnx.helper.make_node(
+        ATTENTION, ["query", "key", at], [made], name, domain="ai.zyfa", precision=precision, **attributes
+    )
+
+
+def saved_nodes(folder: Path, nodes: list[onnx.NodeProto]) -> Path:
+    """A model of these nodes, from query, key, value and a condition to output."""
+    model = layered_model(1, [])
+    model.graph.input.append(onnx.helper.make_tensor_value_info("condition", onnx.TensorProto.BOOL, []))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return saved(folder, model)
+
+
+def both(path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]) -> list[PlacementReport]:
+    """Asked on the emulated device, and predicted without one."""
+    asked = placement_report(path, "gpu", options)
+    with monkeypatch.context() as without:
+        without.setattr(hosts, "choose", no_device)
+        predicted = placement_report(path, "gpu", options)
+    assert [asked.source, predicted.source] == ["asked", "predicted"]
+    return [asked, predicted]
+
+
+def no_device(*arguments: object) -> None:
+    raise DeviceError("HIP sees no GPU")
+
+
+def test_nodes_in_bodies_are_predicted_where_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = layered_model(1, []).graph.output[0]
+    bodies = {
+        "then_branch": onnx.helper.make_graph([attention("ours", "value", "output")], "t", [], [output]),
+        "else_branch": onnx.helper.make_graph(
+            [onnx.helper.make_node("Neg", ["query"], ["output"], "other")], "e", [], [output]
+        ),
+    }
+    path = saved_nodes(tmp_path, [onnx.helper.make_node("If", ["condition"], ["made"], "if", **bodies)])
+    model = onnx.load(path)
+    model.graph.output[0].name = "made"
+    onnx.save(model, path)
+    for report in both(path, monkeypatch, {}):
+        assert report.providers == {OURS: 1, CPU: 2}
+        assert [(one.node, one.provider) for one in report.ours] == [("ours", OURS)]
+
+
+def test_nodes_without_names_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [attention("", "value", "made", precision="fp32"), attention("", "made", "output")]
+    for report in both(saved_nodes(tmp_path, nodes), monkeypatch, {"allow_fallback": "1"}):
+        assert [one.provider for one in report.ours] == [CPU, OURS]
+
+
+def test_a_session_that_would_be_refused_is_predicted_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts, "choose", no_device)
+    path = saved(tmp_path, layered_model(2, [], precision="fp32"))
+    refused = (
+        "2 nodes without a GPU kernel end the session unless allow_fallback is 1 (attention_0, attention_1)"
+    )
+    assert placement_report(path, "gpu").complaints[0] == refused
+    assert refused not in placement_report(path, "gpu", {"allow_fallback": "1"}).complaints
+    assert refused not in placement_report(path).complaints
+
+
+def test_for_the_cpu_ours_are_predicted_there(tmp_path: Path) -> None:
+    report = placement_report(saved(tmp_path, layered_model(2, ["Neg"])), "cpu", providers=[MIGRAPHX])
+    assert (report.source, report.providers) == ("predicted", {CPU: 5})
+
+
+def test_what_a_session_refuses_is_refused(tmp_path: Path) -> None:
+    path = saved_nodes(tmp_path, [attention("node", "value", "output", softcapp=1.0)])
+    for call in (zyfa_ort.session, placement_report):
+        with pytest.raises(InputError, match="attribute softcapp is unknown, expected softcap"):
+            call(path, "gpu")
+
+
+def test_a_model_whose_shapes_cannot_be_inferred_is_no_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with_shapes(saved_nodes(tmp_path, [onnx.helper.make_node("Foo", ["query"], ["output"], domain="none")]))
+    assert caplog.text == ""
 
 
 @pytest.mark.parametrize(
@@ -284,7 +386,7 @@ def test_the_command_predicts(tmp_path: Path) -> None:
     path = saved(tmp_path, layered_model(12, ["Neg"]))
     done = zyfa(path, "--placement", "--device", "gpu", "--provider", MIGRAPHX)
     assert done.returncode == 2, done.stderr
-    assert "(predicted)" in done.stdout.replace("\n", " ")
+    assert "Nodes by provider (predicted)" in done.stdout
     assert "Predicted by rule, since this ONNX Runtime has no MIGraphXExecutionProvider." in done.stdout
 
 
@@ -304,3 +406,9 @@ def test_the_command_refuses(tmp_path: Path, arguments: list[str], wanted: str) 
     assert done.returncode == 1
     assert wanted in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_command_on_nodes_without_names(tmp_path: Path) -> None:
+    nodes = [attention("", "value", "made"), attention("", "made", "output")]
+    done = zyfa(saved_nodes(tmp_path, nodes), "--placement", "--device", "cpu")
+    assert "(unnamed) (2 nodes)  CPUExecutionProvider" in done.stdout

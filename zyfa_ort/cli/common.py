@@ -58,7 +58,13 @@ def shown(text: str) -> str:
 def table(title: str, *columns: str) -> Table:
     """An empty table in the house style."""
     made = Table(
-        title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=None,
+        pad_edge=False,
+        min_width=len(title),
     )
     for column in columns:
         made.add_column(column, overflow="fold", no_wrap=column in _WHOLE)

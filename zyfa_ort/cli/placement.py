@@ -47,8 +47,10 @@ def _print(report: PlacementReport) -> None:
         ours = table("Nodes of ai.zyfa", "node", "provider", "kernels")
         for first, last, count in _runs(report.ours):
             name = shown(first.node) or "(unnamed)"
+            if last.node != first.node:
+                name += f" ... {shown(last.node) or '(unnamed)'}"
             if count > 1:
-                name += f" ... {shown(last.node) or '(unnamed)'} ({count} nodes)"
+                name += f" ({count} nodes)"
             ours.add_row(escape(name), first.provider or "(optimised away)", escape(first.kernels))
         out.print(ours)
     if report.on_cpu:

@@ -50,8 +50,9 @@ float largest_finite_of(Float16, const void* x, int64_t count) {
 #if defined(__FMA__)
 // x / divisor, correctly rounded, by multiply-adds: a vector of divisions takes 16 cycles. The first
 // remainder leaves the quotient within one unit of the last place, and from there the second leads to the
-// nearest number (Markstein, IBM J. Res. Dev. 34, 1990), while neither reciprocal nor remainders leave the
-// range of normal numbers: what is smaller has the code 0 anyway. NaN, zeros and infinities are the product.
+// nearest number (Markstein, IBM J. Res. Dev. 34, 1990), while the reciprocal is a normal number and
+// remainders are exact. Those of quotients from 2^-11 on, below which the code is 0, are multiples of 2^-57
+// of the divisor's power of two, so 2^-92 would do. NaN, zeros and infinities are the product.
 class Quotient {
  public:
   explicit Quotient(float divisor)
@@ -71,7 +72,7 @@ class Quotient {
   }
 
  private:
-  static bool is_usual(float divisor) { return divisor > 0x1p-100f && divisor < 0x1p100f; }
+  static bool is_usual(float divisor) { return divisor > 0x1p-90f && divisor < 0x1p100f; }
   Floats corrected(Floats quotient, Floats x) const {
     return fused(fused(-quotient, divisor_, x), reciprocal_, quotient);
   }

@@ -115,7 +115,7 @@ host = hosts.Host("ZyfaExecutionProvider", None, ("MIGraphXExecutionProvider",))
 found = {{}}
 for name, (layers, between, rows, taken) in {SEGMENTS}.items():
     model = layered_model(layers, between, rows)
-    found[name] = [of_session(session_on_gpu(model)).counts, predict(with_shapes(saved(model)), set(), host).counts]
+    found[name] = [of_session(session_on_gpu(model)).counts, predict(with_shapes(saved(model)), [], host).counts]
 answer(found)
 """,
     )
