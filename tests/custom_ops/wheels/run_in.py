@@ -17,7 +17,7 @@ from custom_ops.wheels.stand_ins import make_stand_ins
 from zyfa_ort.kernels.emulator import hip_library_path
 
 import zyfa_ort
-from zyfa_ort import env
+from zyfa_ort import env, graph_passes, kernels
 
 TESTS = Path(__file__).parents[2]
 WHEELS = {"rocm": "onnxruntime-rocm==1.22.2.post3", "migraphx": "onnxruntime-migraphx==1.27.1"}
@@ -47,9 +47,17 @@ def _environment(wheel: str) -> tuple[Path, Path]:
 
 @functools.cache
 def _package_folder() -> Path:
-    """With the package of this environment in it and nothing else of it."""
+    """With the package of this environment in it and nothing else of it. An editable install has it in several folders."""
     folder = _folder()
-    (folder / "zyfa_ort").symlink_to(Path(zyfa_ort.__file__).parent)
+    package = folder / "zyfa_ort"
+    package.mkdir()
+    parts = [
+        *Path(zyfa_ort.__file__).parent.iterdir(),
+        *(Path(part.__file__).parent for part in (graph_passes, kernels)),
+    ]
+    for part in parts:
+        if not (package / part.name).exists():
+            (package / part.name).symlink_to(part)
     return folder
 
 
@@ -63,6 +71,7 @@ def run_in(wheel: str, program: str, *, stand_ins: bool = True, **environment: s
             "PYTHONPATH": os.pathsep.join(map(str, (_package_folder(), TESTS))),
             "LD_LIBRARY_PATH": str(folder) if stand_ins else "",
             env.HIP_LIBRARY.name: hip_library_path(),
+            env.LIBRARY.name: zyfa_ort.library_path(),
             **environment,
         },
         capture_output=True,
