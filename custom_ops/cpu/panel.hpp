@@ -136,8 +136,8 @@ class Panel {
   KeyRange common_, together_;  // keys that every lane and that any lane sees
   int64_t tile_ = 0;
   uint64_t unmasked_ = 0;
-  bool partial_ = false;  // range or mask hides keys of the tile from some lane
-  bool removes_ = false;  // the bias does
+  bool partial_ = false;                           // range or mask hides keys of the tile from some lane
+  bool removes_ = false;                           // the bias does
   int32_t begin_[kPanelLanes], end_[kPanelLanes];  // keys that lanes see of a partial tile
   KeySpans spans_;
   uint64_t removed_[kPanelLanes] = {};  // keys that the bias hides
