@@ -21,11 +21,14 @@ EXTRAS = {
 }
 
 
+SETS = {"quick": shapes.quick, "prompts": shapes.prompts, "full": shapes.full, "none": list}
+
+
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cpu", description=__doc__)
     add = parser.add_argument
-    add("--shapes", choices=("quick", "full", "one", "none"), default="quick")
+    add("--shapes", choices=(*SETS, "one"), default="quick")
     add("--only", type=_precisions, default=PRECISIONS, help="such as fp32,bf16")
     add("--rounds", type=int, default=7)
     add("--threads", type=int, default=2, help="each pinned to a processor")
@@ -54,7 +57,7 @@ def shapes_of(options: argparse.Namespace) -> list[shapes.Shape]:
     """Those that the command line asks for."""
     if options.shapes == "one":
         return [shapes.one(options.head_dim, options.heads, options.length, options.batch, options.decode)]
-    return list({"quick": shapes.quick, "full": shapes.full, "none": list}[options.shapes]())
+    return list(SETS[options.shapes]())
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -79,6 +79,14 @@ def quick() -> Iterator[Shape]:
     yield from decodes("128", "32/8")
 
 
+def prompts() -> Iterator[Shape]:
+    """A quarter of an hour with one precision: prefills of 512 rows and more, all dims and heads; 8,192 rows once."""
+    for dims in DIMS:
+        for heads in HEADS:
+            yield from prefills(dims, heads, LENGTHS[1:])
+            yield from prefills(dims, heads, LENGTHS[1:3], batch=4)
+
+
 def full() -> Iterator[Shape]:
     """About an hour: everything with everything."""
     for dims in DIMS:

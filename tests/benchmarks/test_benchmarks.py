@@ -182,7 +182,7 @@ def test_rounds_interleave_and_ratios_are_paired():
 def test_shapes_of_the_command_line():
     everything = list(shapes.full())
     assert len(everything) == len(set(everything)) == 3 * 3 * 2 * 6
-    assert set(shapes.quick()) <= set(everything)
+    assert set(shapes.quick()) | set(shapes.prompts()) <= set(everything)
     words = ["--shapes", "one", "--head-dim", "192-128", "--heads", "9/3", "--length", "77", "--decode"]
     assert cpu.shapes_of(cpu.arguments(words)) == [Shape(1, 77, 9, 3, 192, 128)]
     assert cpu.shapes_of(cpu.arguments(["--shapes", "none"])) == []
