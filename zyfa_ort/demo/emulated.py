@@ -137,7 +137,6 @@ def _on_device(path: Path) -> onnxruntime.InferenceSession:
 
     options = ort.SessionOptions()
     options.log_severity_level = _ERRORS_ONLY
-    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PlacementWarning)  # the table says it
         return api.session(path, "gpu", options=options)
