@@ -37,6 +37,12 @@ struct TensorInfo {
   std::vector<int64_t> shape;
 };
 
+inline int64_t element_count(const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return count;
+}
+
 struct AttentionInputs {
   TensorInfo query, key, value;
   std::optional<TensorInfo> past_key, past_value, key_mask, attn_bias, q_scale, k_scale, v_scale, sinks;

@@ -71,7 +71,7 @@ class Fp8Pass {
       for (size_t t = 0; t < tiles.size(); ++t)
         for (int64_t i = 0; i < item_.panels; ++i) {
           if (!panels_[i].panel.look_at(tiles[t])) continue;
-          if (t + 1 < tiles.size() && form_ != Operand::fp32_few_rows)
+          if (t + 1 < tiles.size())
             codes_.operands.fetch(item_.batch, item_.kv_head, tiles[t + 1], i, item_.panels);
           visit(panels_[i], tiles[t]);
         }

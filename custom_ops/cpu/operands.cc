@@ -127,6 +127,7 @@ void TileOperands::load(int64_t batch, int64_t kv_head, int64_t tile) {
 }
 
 void TileOperands::fetch(int64_t batch, int64_t kv_head, int64_t tile, int64_t part, int64_t parts) const {
+  if (form_ == Operand::fp32_few_rows) return;
   const int64_t first = tile * kTileKeys + kTileKeys * part / parts;
   const int64_t past = std::min(kv_len_, tile * kTileKeys + kTileKeys * (part + 1) / parts);
   for (const KeyRows* rows : {&source_.key, &source_.value})

@@ -42,7 +42,7 @@ class TileOperands {
   // Keys that do not exist are zero.
   void load(int64_t batch, int64_t kv_head, int64_t tile);
   // Asks for the rows of another tile, part `part` of `parts`, to be spread over the work on this one:
-  // waiting for memory took a sixth of FP32 prefill.
+  // waiting for memory took a sixth of FP32 prefill. Products for few rows ask by themselves.
   void fetch(int64_t batch, int64_t kv_head, int64_t tile, int64_t part, int64_t parts) const;
   // s = K Q for the rows of a panel, see Kernels::scores.
   void scores(const void* q, PanelSize size, float* s) const;

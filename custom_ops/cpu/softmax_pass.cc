@@ -72,8 +72,7 @@ void SoftmaxPass::run(int64_t part, int64_t parts) {
       if (!panels_[i].look_at(tile)) continue;
       if (!loaded) operands_.load(item_.batch, item_.kv_head, tile);
       loaded = true;
-      if (tile + 1 < past && form_ != Operand::fp32_few_rows)
-        operands_.fetch(item_.batch, item_.kv_head, tile + 1, i, item_.panels);
+      if (tile + 1 < past) operands_.fetch(item_.batch, item_.kv_head, tile + 1, i, item_.panels);
       step(panels_[i], queries_[i]);
     }
   }

@@ -2,6 +2,7 @@
 
 #include "../error.hpp"
 #include "../hip/run.hpp"
+#include "../ops/gpu_choices.hpp"
 #include "node.hpp"
 
 namespace zyfa::direct {
@@ -9,21 +10,15 @@ namespace {
 
 using hip::Buffer;
 
-constexpr Buffer kAttentionInputs[] = {Buffer::query,      Buffer::key,      Buffer::value, Buffer::past_key,
-                                       Buffer::past_value, Buffer::key_mask, Buffer::bias,  Buffer::q_scale,
-                                       Buffer::k_scale,    Buffer::v_scale,  Buffer::sinks};
 constexpr Buffer kAttentionOutputs[] = {Buffer::output, Buffer::present_key, Buffer::present_value,
                                         Buffer::lse};
-static_assert(std::size(kAttentionInputs) == ops::kAttentionInputs);
 static_assert(std::size(kAttentionOutputs) == ops::kAttentionOutputs);
-constexpr Buffer kX[] = {Buffer::x};
-constexpr Buffer kQuantized[] = {Buffer::y, Buffer::scale};
 
 // Which kernels run is settled when the node is made.
 class GpuNode : public Node {
  public:
-  GpuNode(hip::Device& device, hip::Choice choice, const Request& request, const Buffer* inputs,
-          const Buffer* outputs)
+  GpuNode(hip::Device& device, hip::Choice choice, const Request& request, const std::vector<Buffer>& inputs,
+          const std::vector<Buffer>& outputs)
       : device_(device), choice_(std::move(choice)) {
     for (size_t i = 0; i < request.inputs.size(); ++i)
       if (request.inputs[i]) inputs_.push_back({i, inputs[i]});
@@ -49,12 +44,8 @@ bool has(const std::vector<std::optional<TensorInfo>>& tensors, size_t index) {
 }
 
 hip::Choice attention(const Request& r, const std::string& architecture) {
-  hip::GpuRequest request;
-  request.architecture = architecture;
-  request.byte_rounding = r.byte_rounding;
-  request.key_mask = has(r.inputs, ops::kKeyMask) ? hip::KeyMask::unread : hip::KeyMask::none;
-  request.bias = has(r.inputs, ops::kAttnBias);
-  request.sinks = has(r.inputs, ops::kSinks);
+  hip::GpuRequest request = ops::attention_request(architecture, r.byte_rounding,
+                                                   [&](size_t index) { return has(r.inputs, index); });
   request.present_key = has(r.outputs, ops::kPresentKey);
   request.present_value = has(r.outputs, ops::kPresentValue);
   request.lse = has(r.outputs, ops::kLse);
@@ -63,20 +54,7 @@ hip::Choice attention(const Request& r, const std::string& architecture) {
 
 hip::Choice quantize(const Request& request, const std::string& architecture) {
   const ops::QuantizeNode node = quantize_node(request);
-  const ops::QuantizeNode::Sizes z = node.sizes(request.inputs[0]->shape);
-  const auto of = node.granularity == ops::Granularity::tensor ? kernels::kPerTensor
-                  : node.granularity == ops::Granularity::head ? kernels::kPerHead
-                                                               : kernels::kPerBatchHead;
-  return hip::select_quantize(
-      {z.batch, z.heads, z.rows, z.dim, request.inputs[0]->dtype, node.layout, of, node.rotation},
-      architecture);
-}
-
-hip::Choice hadamard(const Request& request, const std::string& architecture) {
-  const TensorInfo& x = hadamard_input(request);
-  int64_t count = 1;
-  for (const int64_t size : x.shape) count *= size;
-  return hip::select_hadamard(count, x.shape.back(), x.dtype, architecture);
+  return ops::quantize_choice(node, *request.inputs[0], architecture);
 }
 
 }  // namespace
@@ -84,13 +62,19 @@ hip::Choice hadamard(const Request& request, const std::string& architecture) {
 std::unique_ptr<Node> make_gpu_node(const Request& request) {
   hip::Device& device = hip::Device::of(*request.device);
   const std::string& architecture = device.architecture;
-  const auto made = [&](hip::Choice choice, const Buffer* inputs, const Buffer* outputs) {
+  const auto made = [&](hip::Choice choice, std::vector<Buffer> inputs, std::vector<Buffer> outputs) {
     return std::make_unique<GpuNode>(device, std::move(choice), request, inputs, outputs);
   };
-  if (request.op == ops::AttentionNode::kName)
-    return made(attention(request, architecture), kAttentionInputs, kAttentionOutputs);
-  if (request.op == ops::QuantizeNode::kName) return made(quantize(request, architecture), kX, kQuantized);
-  if (request.op == ops::HadamardNode::kName) return made(hadamard(request, architecture), kX, kQuantized);
+  if (request.op == ops::AttentionNode::kName) {
+    std::vector<Buffer> inputs;
+    for (const auto& [name, buffer] : ops::kAttentionBuffers) inputs.push_back(buffer);
+    return made(attention(request, architecture), inputs,
+                {std::begin(kAttentionOutputs), std::end(kAttentionOutputs)});
+  }
+  if (request.op == ops::QuantizeNode::kName)
+    return made(quantize(request, architecture), {Buffer::x}, {Buffer::y, Buffer::scale});
+  if (request.op == ops::HadamardNode::kName)
+    return made(ops::hadamard_choice(hadamard_input(request), architecture), {Buffer::x}, {Buffer::y});
   return make_cpu_node(request);  // which refuses the name
 }
 

@@ -2,8 +2,7 @@
 
 #include "../error.hpp"
 #include "../hip/run.hpp"
-#include "../ops/attention_node.hpp"
-#include "../ops/tensor_nodes.hpp"
+#include "../ops/gpu_choices.hpp"
 #include "claims.hpp"
 #include "provider.hpp"
 #include "rocm.hpp"
@@ -21,9 +20,7 @@ void check_memory(const ops::RunContext& context, const ops::RunContext::Input& 
   if (there != device.ordinal)
     fail(name, ": expected memory of GPU ", device.ordinal, ", got ",
          there ? "that of GPU " + std::to_string(*there) : "host memory");
-  int64_t elements = 1;
-  for (const int64_t size : input.info->shape) elements *= size;
-  if (elements != 0 && input.data == nullptr) ops::fail_without_memory(name);
+  if (element_count(input.info->shape) != 0 && input.data == nullptr) ops::fail_without_memory(name);
 }
 
 // Hosts: whose nodes a kernel computes, and how it learns where.
@@ -47,36 +44,22 @@ struct GpuAttention : ops::AttentionNode {
   }
 
   void run(const ops::RunContext& context) const {
-    static constexpr std::pair<const char*, Buffer> kInputs[] = {{"query", Buffer::query},
-                                                                 {"key", Buffer::key},
-                                                                 {"value", Buffer::value},
-                                                                 {"past_key", Buffer::past_key},
-                                                                 {"past_value", Buffer::past_value},
-                                                                 {"key_mask", Buffer::key_mask},
-                                                                 {"attn_bias", Buffer::bias},
-                                                                 {"q_scale", Buffer::q_scale},
-                                                                 {"k_scale", Buffer::k_scale},
-                                                                 {"v_scale", Buffer::v_scale},
-                                                                 {"sinks", Buffer::sinks}};
-    static_assert(sizeof(kInputs) / sizeof(*kInputs) == ops::kAttentionInputs);
     const Run node = read(context);
     const AttentionProblem& p = node.problem;
     Pointers pointers{};
     for (size_t i = 0; i < ops::kAttentionInputs; ++i) {
-      check_memory(context, node.inputs[i], i, kInputs[i].first, target.device);
-      hip::at(pointers, kInputs[i].second) = node.inputs[i].data;
+      const auto [name, buffer] = ops::kAttentionBuffers[i];
+      check_memory(context, node.inputs[i], i, name, target.device);
+      hip::at(pointers, buffer) = node.inputs[i].data;
     }
     const auto output = [&](size_t index, Buffer buffer, const std::vector<int64_t>& shape) {
       const ops::RunContext::Output made = context.optional_output(index, shape);
       hip::at(pointers, buffer) = made.data;
       return made.wanted;
     };
-    hip::GpuRequest request;
-    request.architecture = target.device.architecture;
-    request.byte_rounding = target.options.byte_rounding;
-    request.key_mask = node.inputs[ops::kKeyMask].info ? hip::KeyMask::unread : hip::KeyMask::none;
-    request.bias = node.inputs[ops::kAttnBias].info.has_value();
-    request.sinks = node.inputs[ops::kSinks].info.has_value();
+    hip::GpuRequest request =
+        ops::attention_request(target.device.architecture, target.options.byte_rounding,
+                               [&](size_t index) { return node.inputs[index].info.has_value(); });
     output(ops::kOutput, Buffer::output, p.output_shape);
     request.present_key = output(ops::kPresentKey, Buffer::present_key, p.present_key_shape);
     request.present_value = output(ops::kPresentValue, Buffer::present_value, p.present_value_shape);
@@ -98,16 +81,11 @@ struct GpuQuantize : ops::QuantizeNode {
   void run(const ops::RunContext& context) const {
     const ops::RunContext::Input x = context.input(0);
     check_memory(context, x, 0, "x", target.device);
-    const Sizes z = sizes(x.info->shape);
-    const auto of = granularity == ops::Granularity::tensor ? kernels::kPerTensor
-                    : granularity == ops::Granularity::head ? kernels::kPerHead
-                                                            : kernels::kPerBatchHead;
-    const hip::Choice choice = hip::select_quantize(
-        {z.batch, z.heads, z.rows, z.dim, x.info->dtype, layout, of, rotation}, target.device.architecture);
+    const hip::Choice choice = ops::quantize_choice(*this, *x.info, target.device.architecture);
     Pointers pointers{};
     hip::at(pointers, Buffer::x) = x.data;
     hip::at(pointers, Buffer::y) = context.output(0, x.info->shape);
-    hip::at(pointers, Buffer::scale) = context.output(1, scale_shape(z));
+    hip::at(pointers, Buffer::scale) = context.output(1, scale_shape(sizes(x.info->shape)));
     hip::run(choice, pointers, target.device, context.gpu_stream());
   }
 
@@ -125,15 +103,11 @@ struct GpuHadamard : ops::HadamardNode {
   void run(const ops::RunContext& context) const {
     const ops::RunContext::Input x = context.input(0);
     check_memory(context, x, 0, "x", target.device);
-    const std::vector<int64_t>& shape = x.info->shape;
-    check_shape(shape);
-    int64_t count = 1;
-    for (const int64_t size : shape) count *= size;
-    const hip::Choice choice =
-        hip::select_hadamard(count, shape.back(), x.info->dtype, target.device.architecture);
+    check_shape(x.info->shape);
+    const hip::Choice choice = ops::hadamard_choice(*x.info, target.device.architecture);
     Pointers pointers{};
     hip::at(pointers, Buffer::x) = x.data;
-    hip::at(pointers, Buffer::y) = context.output(0, shape);
+    hip::at(pointers, Buffer::y) = context.output(0, x.info->shape);
     hip::run(choice, pointers, target.device, context.gpu_stream());
   }
 

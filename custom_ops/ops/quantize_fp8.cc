@@ -48,9 +48,7 @@ void quantize(const QuantizeNode& node, const TensorInfo& info, const void* x,
                              {}};
   std::vector<float> amax(z.batch * z.heads);
   cpu::head_amax(source, parallel_for, amax.data());
-  int64_t count = 1;
-  for (const int64_t size : node.scale_shape(z)) count *= size;
-  const std::vector<float> spread = write_scales(amax, count, scales);
+  const std::vector<float> spread = write_scales(amax, element_count(node.scale_shape(z)), scales);
   cpu::quantize_heads(source, parallel_for, spread.data(), codes, strides);
 }
 
