@@ -51,7 +51,7 @@ RUNTIME_address := libasan.so
 RUNTIME_thread := libtsan.so
 OPTIONS := ASAN_OPTIONS=detect_leaks=0:handle_segv=0 UBSAN_OPTIONS=print_stacktrace=1 \
   TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1:handle_segv=0
-STRESS := tests/custom_ops/test_stress.py tests/custom_ops/test_attention_threads.py tests/custom_ops/ep/test_concurrency.py \
+STRESS := tests/custom_ops/ep/test_stress.py tests/custom_ops/test_attention_threads.py tests/custom_ops/ep/test_concurrency.py \
   tests/custom_ops/ep/test_attention_nodes.py
 OBJECTS = $(shell $(BIN)/python -c 'from zyfa_ort.kernels.code_objects import path; print(path("decode").parent)')
 

@@ -73,7 +73,7 @@ def session_on_gpu(model: onnx.ModelProto, **arguments: Any) -> ort.InferenceSes
 def placed(model: onnx.ModelProto, device: str = "gpu", **arguments: Any) -> dict[str, Any]:
     """Nodes by provider, those of ours by provider, and copies between host and device, as ONNX Runtime says."""
     path = saved(model)
-    found, _ = ask(
+    found = ask(
         path, device, arguments.get("provider_options", {}), arguments.get("providers"), our_nodes(path)
     )
     return {
