@@ -21,7 +21,6 @@ DTYPES = {
     ir.DataType.INT64: "int64",
 }
 _WORDS = ("layout", "causal_alignment")
-_FP8_WORDS = ("fp8_edges", "rotation")
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def _precision(node: ir.Node, dtype: str, options: Mapping[str, str]) -> dict[st
     """The node's, or the provider option's in its place."""
     chosen = options.get("precision", "node")
     replaced = chosen != "node" and dtype != "float8e4m3fn"
-    defaults = {name: str(schema.ATTRIBUTES[name].default) for name in _FP8_WORDS}
+    defaults = {name: str(schema.ATTRIBUTES[name].default) for name in schema.FP8_ONLY_ATTRIBUTES}
     made: dict[str, Any] = {name: attribute_string(node, name, word) for name, word in defaults.items()}
     made["precision"] = chosen if replaced else attribute_string(node, "precision", "") or None
     return made | defaults if replaced and chosen != "fp8" else made

@@ -27,8 +27,8 @@ def ask(
     provider_options: Mapping[str, str],
     providers: Sequence[str] | None,
     ours: Sequence[tuple[str, str]],
-) -> tuple[Placement, str]:
-    """Where the nodes of a session with these arguments are, and the provider that ours were to be on.
+) -> Placement:
+    """Where the nodes of a session with these arguments are.
 
     Raises:
         DeviceError, InputError: as zyfa_ort.session. PlacementError: ONNX Runtime makes no session; with its reason.
@@ -57,9 +57,9 @@ def ask(
         raise _ERRORS.get(answer["kind"], PlacementError)(answer["error"])
     logged = of_log(said, ours)
     if answer["nodes"] is None:
-        return logged, answer["provider"]
+        return logged
     nodes = tuple(Node(**node) for node in answer["nodes"])
-    return Placement(nodes, logged.copies), answer["provider"]
+    return Placement(nodes, logged.copies)
 
 
 def _last_line(said: str) -> str:
@@ -82,7 +82,7 @@ def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": " ".join(str(error).split()), "kind": type(error).__name__}
     found = of_session(session)
     nodes = None if found is None else [asdict(node) for node in found.nodes]
-    return {"nodes": nodes, "provider": host.provider}
+    return {"nodes": nodes}
 
 
 if __name__ == "__main__":

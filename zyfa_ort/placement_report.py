@@ -13,6 +13,7 @@ from zyfa_ort.errors import DeviceError
 from zyfa_ort.kernel_choice import NodeKernels, node_kernels, with_shapes
 from zyfa_ort.node_check import check_nodes
 from zyfa_ort.placement import Placement, complaints, named
+from zyfa_ort.placement_question import ask
 from zyfa_ort.placement_rules import predict
 
 
@@ -72,7 +73,7 @@ def placement_report(
         if missing:
             raise DeviceError(f"this ONNX Runtime has no {missing[0]}")
         host = hosts.choose(device, given, providers)
-        found = _asked(path, device, given, providers, kernels)
+        found = ask(path, device, given, providers, [(one.op, one.name) for one in kernels])
     except DeviceError as error:
         others = [hosts.MIGRAPHX] if providers is None and hosts.MIGRAPHX in available else providers or ()
         ours = hosts.ROCM if hosts.ROCM in available else gpu.PROVIDER
@@ -92,19 +93,6 @@ def _refused(kernels: Sequence[NodeKernels], host: hosts.Host, given: Mapping[st
         return []
     remedy = "" if host.provider == hosts.ROCM else " unless allow_fallback is 1"
     return [f"{len(without)} nodes without a GPU kernel end the session{remedy} ({named(without)})"]
-
-
-def _asked(
-    path: Path,
-    device: str,
-    given: Mapping[str, str],
-    providers: Sequence[str] | None,
-    kernels: Sequence[NodeKernels],
-) -> Placement:
-    from zyfa_ort.placement_question import ask
-
-    found, _ = ask(path, device, given, providers, [(one.op, one.name) for one in kernels])
-    return found
 
 
 def _report(

@@ -36,7 +36,7 @@ def check_placement(
     if found is None and strict:
         from zyfa_ort.placement_question import ask
 
-        found, _ = ask(path, device, provider_options, providers, our_nodes(path))
+        found = ask(path, device, provider_options, providers, our_nodes(path))
     if found is None:
         if device == "gpu":
             _warn(f"{path}: {_UNKNOWN}")

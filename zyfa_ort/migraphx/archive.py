@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zyfa_ort.errors import MigraphxError
+from zyfa_ort.graph_passes.data_files import temporary_name
 from zyfa_ort.migraphx import gpu, segment
 from zyfa_ort.migraphx.compiling import make_node
 from zyfa_ort.migraphx.direct import Gpu
@@ -31,7 +32,7 @@ _MANIFEST: Final = "manifest.json"
 def write(program: Program, path: str | os.PathLike[str]) -> None:
     """Raises MigraphxError: the file cannot be written."""
     file = Path(path)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.part")
+    temporary = temporary_name(file)
     try:
         with zipfile.ZipFile(temporary, "x") as archive, tempfile.TemporaryDirectory() as folder:
             archive.writestr(_MANIFEST, json.dumps(_manifest(program), indent=1))

@@ -16,7 +16,7 @@ import onnx_ir as ir
 from onnx_ir.passes.common import InlinePass
 
 from zyfa_ort.errors import MigraphxError
-from zyfa_ort.graph_passes import schema
+from zyfa_ort.graph_passes import schema, sites
 from zyfa_ort.graph_passes.evaluate import Evaluator
 from zyfa_ort.graph_passes.facts import UNKNOWN, Fact
 from zyfa_ort.graph_passes.shapes import infer, shape_slice
@@ -141,13 +141,7 @@ def _shape_data(settled: Settled, node: ir.Node) -> list[Any] | None:
 
 
 def bodies(node: ir.Node) -> list[ir.Graph]:
-    found: list[ir.Graph] = []
-    for attribute in node.attributes.values():
-        if attribute.type == ir.AttributeType.GRAPH:
-            found.append(attribute.as_graph())
-        elif attribute.type == ir.AttributeType.GRAPHS:
-            found.extend(attribute.as_graphs())
-    return found
+    return [body for attribute in node.attributes.values() for body in sites.bodies(attribute)]
 
 
 def _refuse_inner_nodes(graph: ir.Graph) -> None:
