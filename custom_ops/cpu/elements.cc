@@ -10,7 +10,8 @@ namespace {
 template <typename Tag>
 constexpr Elements elements_of() {
   using Loops = isa::ElementLoops<Tag>;
-  return {Loops::largest_finite, Loops::to_fp8, Loops::rotate};
+  return {Loops::largest_finite, Loops::code_scale,      Loops::to_fp8,
+          Loops::rotate,         Loops::rotated_largest, Loops::rotated_to_fp8};
 }
 
 Elements choose() {

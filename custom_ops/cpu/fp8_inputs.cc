@@ -51,6 +51,7 @@ Fp8Inputs::Fp8Inputs(const AttentionProblem& p, const AttentionTensors& t, const
   };
   q_scale =
       head_scales({p.batch, p.q_heads, p.q_len, {{}, query, 0, p.qk_dim}, rotation_block, {}}, parallel_for);
+  query_codes = code_scales(q_scale.data(), p.batch * p.q_heads);
   quantize_keys({p.batch, p.kv_heads, p.kv_len(), key, rotation_block, counts}, parallel_for, key_codes_,
                 k_scale, key);
   quantize_keys({p.batch, p.kv_heads, p.kv_len(), value, 0, counts}, parallel_for, value_codes_, v_scale,

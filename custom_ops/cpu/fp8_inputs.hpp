@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "elements.hpp"
 #include "key_visibility.hpp"
 #include "parallel.hpp"
 #include "sources.hpp"
@@ -22,7 +23,8 @@ class Fp8Inputs {
   KeyRows key, value;
   // One scale per (batch, head).
   std::vector<float> q_scale, k_scale, v_scale;
-  int64_t rotation_block = 0;  // of a query row, before it is quantised
+  std::vector<CodeScale> query_codes;  // of rows still to be quantised
+  int64_t rotation_block = 0;          // of a query row, before it is quantised
 
  private:
   std::vector<uint8_t> key_codes_, value_codes_;

@@ -10,7 +10,7 @@
 namespace zyfa::cpu {
 namespace {
 
-constexpr int64_t kBlocks = kPanelLanes / kLaneBlock, kGroups = kPanelLanes / kGroupRows;
+constexpr int64_t kBlocks = kPanelLanes / kLaneBlock;
 
 ScoreScale score_scale(const AttentionCall& call, float q_scale, float k_scale) {
   const float natural = call.problem.scale * q_scale * k_scale;
@@ -33,13 +33,20 @@ struct Source {
 };
 
 struct Fp8Panel {
-  Panel panel;
-  Fp8Group groups[kGroups];
-  PanelQuery codes, bfloat16;  // the second with fp8_edges = "bf16"
-
-  const Fp8Group& group(int64_t block) const {
-    return groups[panel.rows.row(block * kLaneBlock) / kGroupRows % kGroups];
+  // load_codes(panel): its query.
+  template <typename Load>
+  Fp8Panel(const AttentionCall& call, const WorkItem& item, int64_t index, Operand form,
+           const PanelScratch& scratch, Arena& arena, const Load& load_codes)
+      : panel(call, item, index, form, scratch, arena), codes(load_codes(panel)) {
+    for (int64_t block = 0; block < kBlocks; ++block)
+      groups[block] = Fp8Group(call.problem, call.mask.range(item.batch),
+                               panel.rows.row(std::min(block * kLaneBlock, panel.rows.lanes - 1)));
   }
+
+  Panel panel;
+  Fp8Group groups[kBlocks];  // by block of lanes
+  PanelQuery codes;
+  std::optional<PanelQuery> bfloat16;  // with fp8_edges = "bf16"
 };
 
 class Fp8Pass {
@@ -102,20 +109,15 @@ class Fp8Pass {
 
   void make_panel(int64_t index) {
     const AttentionProblem& p = call_.problem;
-    const PanelRows rows = call_.work.panel(item_, index);
-    const auto group = [&](int64_t g) {
-      return Fp8Group(p, mask(),
-                      std::min(rows.row(0) / kGroupRows * kGroupRows + g * kGroupRows, p.q_len - 1));
-    };
-    Fp8Panel& made = *new (panels_ + index) Fp8Panel{
-        {call_, item_, index, form_, scratch_, arena_}, {group(0), group(1)}, {}, {}};
     const auto quantised = [&](int64_t head) {
       return score_scale(call_, inputs_.q_scale[item_.batch * p.q_heads + head], inputs_.k_scale[kv_index()]);
     };
     const bool are_codes = inputs_.query.dtype == DType::float8e4m3fn;
-    const QueryForm form = {false, are_codes ? nullptr : inputs_.q_scale.data() + item_.batch * p.q_heads,
+    const QueryForm form = {false, are_codes ? nullptr : inputs_.query_codes.data() + item_.batch * p.q_heads,
                             inputs_.rotation_block};
-    made.codes = made.panel.load_query(inputs_.query, form, quantised, arena_);
+    Fp8Panel& made = *new (panels_ + index) Fp8Panel(
+        call_, item_, index, form_, scratch_, arena_,
+        [&](const Panel& panel) { return panel.load_query(inputs_.query, form, quantised, arena_); });
     if (bfloat16_edges_)
       made.bfloat16 = made.panel.load_query(
           query_rows(p, call_.tensors), {true}, [&](int64_t) { return score_scale(call_, 1.0f, 1.0f); },
@@ -127,7 +129,7 @@ class Fp8Pass {
     BlockKind codes[kBlocks], bfloat16[kBlocks];
     bool any_codes = false, any_bfloat16 = false;
     for (int64_t block = 0; block < panel.panel.lanes / kLaneBlock; ++block) {
-      const Fp8Group& group = panel.group(block);
+      const Fp8Group& group = panel.groups[block];
       codes[block] = bfloat16[block] = BlockKind::skip;
       if (!group.meets(tile)) continue;
       const bool edge = group.is_edge(tile) && call_.problem.fp8_edges != Fp8Edges::none;
@@ -139,7 +141,7 @@ class Fp8Pass {
       any_bfloat16 |= bfloat16[block] != BlockKind::skip;
     }
     if (any_codes) step(panel.panel, panel.codes, codes_, tile, codes);
-    if (any_bfloat16) step(panel.panel, panel.bfloat16, *bfloat16_, tile, bfloat16);
+    if (any_bfloat16) step(panel.panel, *panel.bfloat16, *bfloat16_, tile, bfloat16);
   }
 
   void step(Panel& panel, const PanelQuery& query, Source& source, int64_t tile, const BlockKind* kinds) {
@@ -150,10 +152,11 @@ class Fp8Pass {
     const BlockKind* end = kinds + panel.lanes / kLaneBlock;
     const bool low = is_pairs(form_) && std::find(kinds, end, BlockKind::two_term) != end;
     if (!is_pairs(form_))
-      call_.kernels.fp8_fp32(query.scale, kinds, panel.lanes, panel.state, scratch_.scores);
+      call_.kernels.fp8_fp32(query.scale, kinds, panel.lanes, panel.size().spans, panel.state,
+                             scratch_.scores);
     else
-      call_.kernels.fp8_pairs(query.scale, kinds, panel.lanes, panel.state, scratch_.scores, scratch_.pairs,
-                              low ? scratch_.low_pairs : nullptr);
+      call_.kernels.fp8_pairs(query.scale, kinds, panel.lanes, panel.size().spans, panel.state,
+                              scratch_.scores, scratch_.pairs, low ? scratch_.low_pairs : nullptr);
     panel.accumulate(source.operands, kinds, low);
     if (trace_ != nullptr) report(panel, tile, kinds, low);
   }
@@ -161,10 +164,12 @@ class Fp8Pass {
   void report(const Panel& panel, int64_t tile, const BlockKind* kinds, bool low) const {
     for (int64_t lane = 0; lane < panel.rows.lanes; ++lane) {
       const BlockKind kind = kinds[lane / kLaneBlock];
-      if (kind == BlockKind::skip || panel.seen(lane) == 0) continue;
-      float p[kTileKeys];
+      const uint64_t seen = panel.seen(lane);
+      if (kind == BlockKind::skip || seen == 0) continue;
+      float p[kTileKeys] = {};
       for (int64_t key = 0; key < kTileKeys; ++key)
-        p[key] = panel.probability(key, lane, false) + (low ? panel.probability(key, lane, true) : 0.0f);
+        if ((seen >> key & 1) != 0)
+          p[key] = panel.probability(key, lane, false) + (low ? panel.probability(key, lane, true) : 0.0f);
       (*trace_)({item_.batch, panel.rows.head(lane), panel.rows.row(lane), tile, kind != BlockKind::lean,
                  panel.state.anchor[lane], panel.state.exponent[lane], p});
     }

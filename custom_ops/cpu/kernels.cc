@@ -62,6 +62,22 @@ Kernels kernels_with_pairs() {
   return k;
 }
 
+#if defined(ZYFA_HAS_AMX_BF16)
+Kernels kernels_with_amx() {
+  using Terms = isa::Terms<isa::AmxBf16>;
+  Kernels k = kernels_with_pairs<isa::AmxBf16, isa::Avx512>();
+  k.scores_terms = isa::TermProducts<isa::AmxBf16>::scores;
+  k.accumulate_terms = isa::TermProducts<isa::AmxBf16>::accumulate;
+  k.key_terms = Terms::of_keys;
+  k.value_terms = Terms::of_values;
+  k.query_terms = Terms::of_queries;
+  k.begin_softmax = isa::SoftmaxPieces<isa::Avx512>::begin;
+  k.softmax_piece = isa::SoftmaxPieces<isa::Avx512>::piece;
+  k.end_softmax = isa::SoftmaxPieces<isa::Avx512>::end;
+  return k;
+}
+#endif
+
 bool has_avx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
@@ -73,7 +89,7 @@ const Kernels& choose() {
   static const Candidate candidates[] = {
 #if defined(__x86_64__)
 #if defined(ZYFA_HAS_AMX_BF16)
-      {kernels_with_pairs<isa::AmxBf16, isa::Avx512>(), has_avx512() && amx_bf16_is_usable()},
+      {kernels_with_amx(), has_avx512() && amx_bf16_is_usable()},
 #endif
 #if defined(ZYFA_HAS_AVX512_BF16)
       {kernels_with_pairs<isa::Avx512Bf16, isa::Avx512>(),

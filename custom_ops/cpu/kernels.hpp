@@ -25,13 +25,21 @@ constexpr int64_t padded(int64_t count, int64_t step) { return (count + step - 1
 struct KeySpan {
   int64_t first = 0, count = kTileKeys;
 
+  constexpr int64_t past() const { return first + count; }
   bool operator==(const KeySpan& other) const { return first == other.first && count == other.count; }
 };
 
-// What each half of a panel's lanes may see of a tile. Products leave out the rest: scores there are not
-// written, probabilities there must be 0.
+// Keys in steps of kStep: as far as products of pairs may go beyond a span.
+constexpr KeySpan outward(const KeySpan& keys) {
+  const int64_t first = keys.first / kStep * kStep;
+  return {first, padded(keys.past(), kStep) - first};
+}
+
+// What each half of a panel's lanes may see of a tile, and each block of them. Products leave out what a half
+// does not see: scores there are not written. Where they may go probabilities must be 0 unless seen.
 struct KeySpans {
   KeySpan half[2];
+  KeySpan block[kPanelLanes / kLaneBlock];
 
   const KeySpan& of(int64_t lane) const { return half[lane / kHalfLanes]; }
   bool are_one() const { return half[0] == half[1]; }
@@ -47,6 +55,16 @@ enum class Operand {
 
 constexpr bool is_pairs(Operand operand) { return operand == Operand::bfloat16_pairs; }
 constexpr int64_t element_bytes(Operand operand) { return is_pairs(operand) ? 2 : 4; }
+
+// FP32 numbers as sums of bfloat16 terms, largest first; three hold any of them. A product of two numbers is
+// made of products of terms; those of terms whose positions, from 0, add up to more than 2 are left out:
+// 2^-26 to 2^-25 of the product (root mean square), at most 2^-22.
+constexpr int64_t kMostTerms = 3;
+
+// Terms that hold any number of the type.
+constexpr int64_t terms_of(DType type) {
+  return type == DType::float32 ? kMostTerms : type == DType::float16 ? 2 : 1;
+}
 
 // How the lanes of a block take part in a tile of the FP8 path.
 enum class BlockKind : uint8_t { skip, lean, two_term, bfloat16 };
@@ -75,6 +93,23 @@ struct Ahead {
   int64_t stride = 0, bytes = 0;
 };
 
+// The softmax of a tile to terms, in pieces of two keys.
+struct TermSoftmax {
+  const float* factor;
+  int64_t lanes;
+  LaneState* state;
+  const float* s;
+  uint32_t* p;
+  float against[kPanelLanes], sum[kPanelLanes];
+};
+
+// Work on vectors that is done while tile registers are multiplied: pieces 0 to `pieces` - 1.
+struct Meanwhile {
+  void (*piece)(TermSoftmax& of, int64_t index);
+  TermSoftmax* of;
+  int64_t pieces;
+};
+
 struct Kernels {
   const char* isa;
   Operand fastest;  // for values that bfloat16 holds exactly
@@ -97,24 +132,45 @@ struct Kernels {
                        const KeySpans& spans, float* s);
   void (*accumulate_pairs)(const uint16_t* v, const uint32_t* p, const uint32_t* low, int64_t columns,
                            int64_t lanes, const KeySpans& spans, const float* keep, float* o);
+  // The same on FP32 in `terms` terms, P in kMostTerms; null where FP32 is as fast. How terms lie:
+  // isa/terms.hpp.
+  void (*scores_terms)(const uint16_t* k, const uint32_t* q, int64_t terms, int64_t dim, int64_t lanes,
+                       const KeySpans& spans, const Meanwhile& meanwhile, float* s);
+  void (*accumulate_terms)(const uint16_t* v, int64_t terms, const uint32_t* p, int64_t columns,
+                           int64_t lanes, const KeySpans& spans, const float* keep, float* o);
+  // The terms of kTileKeys rows of K or V and of the lanes of Q (padded dims x lanes). False when terms
+  // cannot stand for them, as for NaN and infinity: the largest magnitude of all keys, or of each row of V or
+  // Q, is 0 or from 2^-40 up to 2^50. So no sum of finite values is infinite, and subnormal products, which
+  // count as 0, are missed by nothing but values that are 2^-60 of their neighbours.
+  bool (*key_terms)(const float* k, int64_t k_stride, int64_t terms, int64_t dim, uint16_t* to);
+  bool (*value_terms)(const float* v, int64_t v_stride, int64_t terms, int64_t columns, uint16_t* to);
+  bool (*query_terms)(const float* q, int64_t terms, int64_t dim, int64_t lanes, uint32_t* to);
   // See PairsScope.
   void (*begin_pairs)();
   void (*end_pairs)();
 
-  // s = -inf for keys whose bit is not set and for lanes with key < begin[lane] or key >= end[lane].
-  void (*hide)(uint64_t keys, const int32_t* begin, const int32_t* end, int64_t lanes, float* s);
+  // s = -inf for keys whose bit is not set and for lanes with key < begin[lane] or key >= end[lane], in what
+  // `within` says of each block of lanes.
+  void (*hide)(uint64_t keys, const int32_t* begin, const int32_t* end, int64_t lanes, const KeySpans& within,
+               float* s);
 
   // Online softmax: moves anchors, sets keep, turns scores into p (in place for FP32), adds to the sums.
   // p = exp2((s - anchor) * factor), relative error below 2e-7; for bfloat16 rounded before it is summed.
   void (*softmax_fp32)(const float* factor, int64_t lanes, LaneState& state, float* s);
   void (*softmax_bfloat16)(const float* factor, int64_t lanes, LaneState& state, float* s);
   void (*softmax_pairs)(const float* factor, int64_t lanes, LaneState& state, const float* s, uint32_t* p);
+  // As FP32, to terms: first, for kTileKeys / 2 pieces and at last.
+  void (*begin_softmax)(TermSoftmax& of);
+  void (*softmax_piece)(TermSoftmax& of, int64_t index);
+  void (*end_softmax)(TermSoftmax& of);
 
   // A tile of docs/numerics.md, "A row in a tile". FP32: p in place, hi + lo / 16 in two-term blocks. Pairs:
-  // p and, unless `low` is null, the second terms, which are 0 in blocks of other kinds.
-  void (*fp8_fp32)(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state, float* s);
-  void (*fp8_pairs)(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state,
-                    const float* s, uint32_t* p, uint32_t* low);
+  // p and, unless `low` is null, the second terms, which are 0 in blocks of other kinds; outside of what
+  // products of the half read nothing is written.
+  void (*fp8_fp32)(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, const KeySpans& spans,
+                   LaneState& state, float* s);
+  void (*fp8_pairs)(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, const KeySpans& spans,
+                    LaneState& state, const float* s, uint32_t* p, uint32_t* low);
 
   // Contiguous elements of a type, converted.
   void (*to_fp32)(DType type, const void* from, int64_t count, float* to);

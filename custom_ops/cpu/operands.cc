@@ -61,6 +61,10 @@ void TileOperands::read_run(const RowView& view, bool values, const void* from, 
   const int64_t dim = values ? source_.value.dim : source_.key.dim, width = values ? columns_ : dims_;
   const int64_t row_bytes = view.strides.row * static_cast<int64_t>(size_of(view.dtype));
   const std::byte* at = static_cast<const std::byte*>(from);
+  if (is_pairs(form_) && dim == width && view.strides.row == dim) {
+    uint16_t* to = values ? staging_ : static_cast<uint16_t*>(key_.buffer);
+    return kernels_.to_bfloat16(view.dtype, at, count * dim, to + first * dim);
+  }
   for (int64_t row = first; row < first + count; ++row, at += row_bytes) {
     if (is_pairs(form_)) {
       uint16_t* to = (values ? staging_ : static_cast<uint16_t*>(key_.buffer)) + row * width;

@@ -51,6 +51,13 @@ class TileOperands {
   // The same as if values of `keys` that are not finite were zero.
   void accumulate_finite(uint64_t keys, const Probabilities& p, PanelSize size, const float* keep,
                          float* o) const;
+  // Rows of the tile, of form fp32.
+  struct Rows {
+    const float* first;
+    int64_t stride;
+  };
+  Rows keys() const { return {static_cast<const float*>(key_.data), key_.stride}; }
+  Rows values() const { return {static_cast<const float*>(value_.data), value_.stride}; }
   // Keys whose values hold NaN or infinity.
   uint64_t not_finite();
   float value(int64_t key, int64_t column) const;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kLn2 = 0.69314718055994530942;
+constexpr int64_t kPairWords = kTileKeys / 2 * kPanelLanes;  // of the probabilities of a tile
 
 // Sign of Q and what stands for a scale of 0.
 void apply_sign(const ScoreScale& scale, int64_t count, float* row) {
@@ -31,13 +32,14 @@ int32_t in_tile(int64_t key, int64_t tile) {
 
 PanelScratch::PanelScratch(int64_t row_words, Arena& arena)
     : scores(arena.take<float>(kTileKeys * kPanelLanes)),
-      pairs(arena.take<uint32_t>(kTileKeys / 2 * kPanelLanes)),
-      low_pairs(arena.take<uint32_t>(kTileKeys / 2 * kPanelLanes)),
+      next_scores(arena.take<float>(kTileKeys * kPanelLanes)),
+      pairs(arena.take<uint32_t>(kMostTerms * kPairWords)),
+      low_pairs(pairs + kPairWords),
       rows(arena.take<uint32_t>(kPanelLanes * row_words)) {}
 
 size_t PanelScratch::bytes(int64_t row_words) {
-  return Arena::bytes_for<float>(kTileKeys * kPanelLanes) +
-         2 * Arena::bytes_for<uint32_t>(kTileKeys / 2 * kPanelLanes) +
+  return 2 * Arena::bytes_for<float>(kTileKeys * kPanelLanes) +
+         Arena::bytes_for<uint32_t>(kMostTerms * kPairWords) +
          Arena::bytes_for<uint32_t>(kPanelLanes * row_words);
 }
 
@@ -78,13 +80,15 @@ Panel::Panel(const AttentionCall& call, const WorkItem& item, int64_t index, Ope
 
 void Panel::read_query(const RowView& view, const QueryForm& form, int64_t lane, float* row) const {
   const int64_t dim = call_.problem.qk_dim, head = rows.head(lane);
-  call_.kernels.to_fp32(view.dtype, view.at(batch_, head, rows.row(lane)), dim, row);
-  if (form.fp8_scales == nullptr) return;
-  if (form.rotation_block != 0)
-    elements().rotate(DType::float32, row, dim, form.rotation_block, DType::float32, row, nullptr);
+  const void* stored = view.at(batch_, head, rows.row(lane));
+  if (form.fp8_scales == nullptr) return call_.kernels.to_fp32(view.dtype, stored, dim, row);
   // Codes take the place of the pairs that are made of them later.
   uint8_t* codes = reinterpret_cast<uint8_t*>(row + padded(dim, kStep));
-  elements().to_fp8(DType::float32, row, dim, form.fp8_scales[head], codes);
+  const CodeScale& scale = form.fp8_scales[head];
+  if (form.rotation_block != 0)
+    elements().rotated_to_fp8({view.dtype, stored, 1, dim, form.rotation_block, row}, {&scale, 0, codes, 0});
+  else
+    elements().to_fp8(view.dtype, stored, dim, scale, codes);
   call_.kernels.to_fp32(DType::float8e4m3fn, codes, dim, row);
 }
 
@@ -147,15 +151,20 @@ bool Panel::look_at(int64_t tile) {
 void Panel::find_spans() {
   spans_ = {};
   if (!partial_) return;
-  for (int64_t lane = 0; lane < lanes; ++lane) {
-    begin_[lane] = in_tile(range_[lane].begin, tile_);
-    end_[lane] = in_tile(range_[lane].end, tile_);
+  for (int64_t block = 0; block < lanes / kLaneBlock; ++block) {
+    int32_t first = kTileKeys, past = 0;
+    for (int64_t lane = block * kLaneBlock; lane < (block + 1) * kLaneBlock; ++lane) {
+      first = std::min(first, begin_[lane] = in_tile(range_[lane].begin, tile_));
+      past = std::max(past, end_[lane] = in_tile(range_[lane].end, tile_));
+    }
+    first = first / 2 * 2;
+    spans_.block[block] = {first, std::max<int64_t>(padded(past, 2) - first, 0)};
   }
-  for (int64_t lane = 0; lane < lanes; lane += kHalfLanes) {
-    const int64_t past = std::min(lane + kHalfLanes, lanes);
-    const int64_t first = *std::min_element(begin_ + lane, begin_ + past) / 2 * 2;
-    const int64_t end = padded(*std::max_element(end_ + lane, end_ + past), 2);
-    spans_.half[lane / kHalfLanes] = {first, std::max<int64_t>(end - first, 0)};
+  for (int64_t block = 0; block < lanes / kLaneBlock; block += kHalfLanes / kLaneBlock) {
+    const KeySpan& one = spans_.block[block];
+    const KeySpan& two = block + 1 < lanes / kLaneBlock ? spans_.block[block + 1] : one;
+    const int64_t first = std::min(one.first, two.first);
+    spans_.half[block * kLaneBlock / kHalfLanes] = {first, std::max(one.past(), two.past()) - first};
   }
 }
 
@@ -166,7 +175,9 @@ uint64_t Panel::seen(int64_t lane) const {
 void Panel::finish_scores(const PanelQuery& query, bool log2_units) {
   removes_ = false;
   if (call_.tensors.attn_bias != nullptr || call_.problem.softcap > 0.0f) finish_logits(query, log2_units);
-  if (partial_) call_.kernels.hide(unmasked_, begin_, end_, lanes, scratch_.scores);
+  // The FP8 path looks at no others.
+  const KeySpans within = log2_units ? spans_ : KeySpans{};
+  if (partial_) call_.kernels.hide(unmasked_, begin_, end_, lanes, within, scratch_.scores);
 }
 
 void Panel::finish_logits(const PanelQuery& query, bool log2_units) {

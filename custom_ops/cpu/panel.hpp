@@ -8,6 +8,7 @@
 
 #include "arena.hpp"
 #include "attention.hpp"
+#include "elements.hpp"
 #include "kernels.hpp"
 #include "key_visibility.hpp"
 #include "operands.hpp"
@@ -42,15 +43,16 @@ struct PanelScratch {
   static size_t bytes(int64_t row_words);
 
   float* scores;                // kTileKeys x lanes; FP32 probabilities too
-  uint32_t *pairs, *low_pairs;  // probabilities and their second terms
+  float* next_scores;           // of another panel
+  uint32_t *pairs, *low_pairs;  // probabilities and their second terms; or, from `pairs` on, kMostTerms
   uint32_t* rows;               // lanes x dims or columns, before and after the transposition
 };
 
 // What happens to a query row first.
 struct QueryForm {
   bool to_bfloat16 = false;
-  const float* fp8_scales = nullptr;  // by head: rounded to e4m3 of x / scale
-  int64_t rotation_block = 0;         // before that; 0: none
+  const CodeScale* fp8_scales = nullptr;  // by head: rounded to e4m3 of x / scale
+  int64_t rotation_block = 0;             // before that; 0: none
 };
 
 // Queries of a panel in the form of the products, with what turns their scores into logits.

@@ -1,8 +1,11 @@
 // The two ways an item goes through the keys.
 #pragma once
 
+#include <optional>
+
 #include "fp8_inputs.hpp"
 #include "panel.hpp"
+#include "term_operands.hpp"
 
 namespace zyfa::cpu {
 
@@ -21,17 +24,26 @@ class SoftmaxPass {
 
  private:
   Arena& reserve() const;
+  // A panel meets the tile that is loaded.
   void step(Panel& panel, const PanelQuery& query);
+  // The same in terms; but for its scores, what there is to do is done with the next panel's, or by finish().
+  void begin(int64_t panel);
+  void finish();
+  void add_values();
 
   const AttentionCall& call_;
   const WorkItem item_;
   const bool bfloat16_;
   const Operand form_;
   Arena& arena_;
-  const PanelScratch scratch_;
+  PanelScratch scratch_;
   TileOperands operands_;
   Panel* panels_;
   PanelQuery* queries_;
+  std::optional<TermOperands> terms_;  // where they are faster
+  TermQuery* term_queries_;
+  TermSoftmax softmax_;
+  Panel* begun_ = nullptr;  // has scores
 };
 
 // FP8: docs/numerics.md, "precision = fp8".

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "../problem.hpp"
+#include "elements.hpp"
 #include "parallel.hpp"
 #include "sources.hpp"
 
@@ -12,6 +14,8 @@ namespace zyfa::cpu {
 
 // amax / 448; 1 for 0; never subnormal.
 float fp8_scale(float amax);
+
+std::vector<CodeScale> code_scales(const float* scales, int64_t count);
 
 // A (batch, heads, rows, dim) source of any layout, in one tensor or in past and new rows.
 struct HeadRows {

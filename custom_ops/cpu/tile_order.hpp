@@ -13,6 +13,7 @@ namespace zyfa::cpu {
 // How one canonical group of rows takes part.
 class Fp8Group {
  public:
+  Fp8Group() = default;
   // `row` is any row of the group; `mask` the batch's visible key range.
   Fp8Group(const AttentionProblem& problem, KeyRange mask, int64_t row);
 
@@ -22,8 +23,8 @@ class Fp8Group {
   }
 
  private:
-  int64_t first_, diagonal_;
-  bool is_causal_;
+  int64_t first_ = 0, diagonal_ = 0;
+  bool is_causal_ = false;
 };
 
 // The order in which rows [first_row, first_row + rows) of one block meet tiles: each of its groups leaves

@@ -7,7 +7,7 @@ namespace zyfa::cpu {
 namespace {
 
 constexpr int64_t kMaxPanels = 8;       // states of more leave a 1 MB cache
-constexpr int64_t kItemsPerThread = 8;  // for balance; the split does not change results
+constexpr int64_t kItemsPerThread = 4;  // for balance; the split does not change results
 constexpr int64_t kPartKeys = 1024;     // at least, so that merging costs little
 constexpr int64_t kParts = 64;          // wanted in all
 

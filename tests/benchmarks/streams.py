@@ -50,10 +50,11 @@ class Stream:
         return math.prod(SHAPE) * (self.reads * size + (1 if self.reads == 2 else size))
 
 
+DTYPES = (np.float32, np.float16, ml_dtypes.bfloat16)
 STREAMS = [
-    *(Stream("ZyfaQuantizeFp8", dtype, 2, {}) for dtype in (np.float32, np.float16, ml_dtypes.bfloat16)),
-    Stream("ZyfaQuantizeFp8", ml_dtypes.bfloat16, 2, {"rotation": "hadamard"}),
-    *(Stream("ZyfaHadamard", dtype, 1, {}) for dtype in (np.float32, np.float16, ml_dtypes.bfloat16)),
+    *(Stream("ZyfaQuantizeFp8", dtype, 2, {}) for dtype in DTYPES),
+    *(Stream("ZyfaQuantizeFp8", dtype, 2, {"rotation": "hadamard"}) for dtype in DTYPES),
+    *(Stream("ZyfaHadamard", dtype, 1, {}) for dtype in DTYPES),
 ]
 
 

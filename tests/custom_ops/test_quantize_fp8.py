@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from custom_ops.op_session import Array, run_op
 from ml_dtypes import bfloat16, float8_e4m3fn
+from ml_dtypes import finfo as ml_finfo
 from reference.attention import from_bhsd, to_bhsd
 from reference.e4m3 import MIDPOINTS, decode, encode
 from reference.fp8_quantise import amax_scale, hadamard
@@ -179,6 +180,26 @@ def test_rotation_of_each_head_dim(head_dim: int) -> None:
     x = np.random.default_rng(0).standard_normal((1, 2, 5, head_dim)).astype(np.float32)
     codes, scale = quantize(x, granularity="batch_head", layout="BHSD", rotation="hadamard")
     np.testing.assert_array_equal(codes, encode(hadamard(x) / scale[..., None, None]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, bfloat16])
+@pytest.mark.parametrize("layout", ["BSHD", "BHSD"])
+@pytest.mark.parametrize("head_dim", [16, 64, 128, 192, 256, 512])
+def test_rotated_rows_beside_some_that_are_not_finite(dtype: Any, layout: str, head_dim: int) -> None:
+    """NaN, infinities, sums that overflow on the way, zeros of both signs: each in every fifth row."""
+    bhsd = np.random.default_rng(0).standard_normal((2, 3, 35, head_dim))
+    bhsd[0, 0, ::5, 3], bhsd[0, 1, 1::5, 4], bhsd[0, 2, 2::5, -1] = np.nan, np.inf, -np.inf
+    bhsd[1, 0, 3::5, :2] = float(ml_finfo(dtype).max)
+    bhsd[1, 1, 4::5], bhsd[1, 2, ::5] = 0.0, -0.0
+    x = np.ascontiguousarray(from_bhsd(bhsd, layout, 4)).astype(dtype)
+    codes, scale = quantize(x, layout=layout, rotation="hadamard")
+    wide = hadamard(to_bhsd(x, layout, None).astype(np.float32))
+    wanted = amax_scale(wide, (2, 3))
+    np.testing.assert_array_equal(scale, wanted)
+    with np.errstate(invalid="ignore"):
+        expected = encode(wide / wanted[..., None, None])
+    got, is_nan = to_bhsd(codes, layout, None), np.isnan(wide)
+    np.testing.assert_array_equal(np.where(is_nan, got & 0x7F, got), np.where(is_nan, 0x7F, expected))
 
 
 @pytest.mark.parametrize("shape", [(0, 2, 3, 4), (2, 0, 3, 4), (2, 3, 0, 4), (2, 3, 4, 0)])

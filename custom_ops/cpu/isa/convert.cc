@@ -13,18 +13,18 @@ inline void converted(const void* from, int64_t count, void* to) {
 #if defined(__AVX512BW__)
 // 32 codes at a time, in 16-bit lanes.
 inline __m512i fp8_as_bfloat16(__m256i codes) {
-  const __m512i code = _mm512_cvtepu8_epi16(codes),
-                magnitude = _mm512_and_si512(code, _mm512_set1_epi16(0x7f));
-  const __m512i sign = _mm512_slli_epi16(_mm512_and_si512(code, _mm512_set1_epi16(0x80)), 8);
-  const __m512i normal = _mm512_add_epi16(_mm512_slli_epi16(magnitude, 4), _mm512_set1_epi16(120 << 7));
-  // Multiples of 2^-9, by code.
+  constexpr int kSignOf = 0xf8;  // a | (b & c)
+  const __m512i code = _mm512_cvtepi8_epi16(codes);
+  const __m512i normal = _mm512_add_epi16(
+      _mm512_and_si512(_mm512_slli_epi16(code, 4), _mm512_set1_epi16(0x7f0)), _mm512_set1_epi16(120 << 7));
+  // Multiples of 2^-9, by the last four bits of a code.
   const __m512i subnormal =
       _mm512_broadcast_i32x4(_mm_setr_epi16(0, 0x3b00, 0x3b80, 0x3bc0, 0x3c00, 0x3c20, 0x3c40, 0x3c60));
-  const __mmask32 is_subnormal = _mm512_cmplt_epi16_mask(magnitude, _mm512_set1_epi16(8));
-  const __mmask32 is_nan = _mm512_cmpeq_epi16_mask(magnitude, _mm512_set1_epi16(0x7f));
-  __m512i value = _mm512_mask_permutexvar_epi16(normal, is_subnormal, magnitude, subnormal);
+  const __mmask32 is_subnormal = _mm512_testn_epi16_mask(code, _mm512_set1_epi16(0x78));
+  const __mmask32 is_nan = _mm512_cmpeq_epi16_mask(normal, _mm512_set1_epi16(0x43f0));
+  __m512i value = _mm512_mask_permutexvar_epi16(normal, is_subnormal, code, subnormal);
   value = _mm512_mask_mov_epi16(value, is_nan, _mm512_set1_epi16(0x7fc0));
-  return _mm512_or_si512(value, sign);
+  return _mm512_ternarylogic_epi32(value, code, _mm512_set1_epi16(-0x8000), kSignOf);
 }
 #endif
 
@@ -35,6 +35,18 @@ void fp8_to_bfloat16(const void* from, int64_t count, uint16_t* to) {
 #endif
   converted<Float8, BFloat16>(at(from, done), count - done, to + done);
 }
+
+#if defined(__AVX512BW__)
+// Whether elements of whole vectors are finite, for all keys at once: exponent bits that are not set.
+bool are_finite(const uint16_t* rows, int64_t stride, int64_t count) {
+  const __m512i exponent = _mm512_set1_epi16(0x7f80);
+  __m512i unset = exponent;
+  for (int64_t key = 0; key < kTileKeys; ++key)
+    for (int64_t i = 0; i < count; i += 32)
+      unset = _mm512_min_epu16(unset, _mm512_andnot_si512(load<__m512i>(rows + key * stride + i), exponent));
+  return _mm512_testn_epi16_mask(unset, exponent) == 0;
+}
+#endif
 
 }  // namespace
 
@@ -90,6 +102,11 @@ void Convert<Tag>::write_row(DType type, const float* from, int64_t count, float
 
 template <typename Tag>
 uint64_t Convert<Tag>::not_finite(DType type, const void* rows, int64_t stride, int64_t count) {
+#if defined(__AVX512BW__)
+  if (type == DType::bfloat16 && count % 32 == 0 &&
+      are_finite(static_cast<const uint16_t*>(rows), stride, count))
+    return 0;
+#endif
   uint64_t found = 0;
   for (int64_t key = 0; key < kTileKeys; ++key) {
     Ints bad{};

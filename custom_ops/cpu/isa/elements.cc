@@ -1,16 +1,17 @@
 // Loops over stored elements. Compiled without contraction.
 #include "elements.hpp"
 
+#include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <type_traits>
 #include <utility>
 
-#include "loops.hpp"
+#include "codes.hpp"
+#include "rotation.hpp"
 
 namespace zyfa::cpu::isa {
 namespace {
-
-constexpr int kMaxVectors = 8;  // of a rotated block that stay in registers
 
 // The bits of the largest finite magnitude.
 template <typename Stored>
@@ -47,48 +48,9 @@ float largest_finite_of(Float16, const void* x, int64_t count) {
   return from_float16(static_cast<uint16_t>(largest_bits_of<Float16>(x, count)));
 }
 
-#if defined(__FMA__)
-// x / divisor, correctly rounded, by multiply-adds: a vector of divisions takes 16 cycles. The first
-// remainder leaves the quotient within one unit of the last place, and from there the second leads to the
-// nearest number (Markstein, IBM J. Res. Dev. 34, 1990), while the reciprocal is a normal number and
-// remainders are exact. Those of quotients from 2^-11 on, below which the code is 0, are multiples of 2^-57
-// of the divisor's power of two, so 2^-92 would do. NaN, zeros and infinities are the product.
-class Quotient {
- public:
-  explicit Quotient(float divisor)
-      : divisor_(divisor - Floats{}), reciprocal_(1.0f / divisor - Floats{}), divides_(!is_usual(divisor)) {}
-
-  Floats operator()(Floats x) const {
-    if (divides_) return x / divisor_;
-    const Floats first = x * reciprocal_, second = corrected(first, x);
-#if defined(__AVX512DQ__)
-    constexpr int kNanZeroInfinity = 0x9f;
-    const __mmask16 special = _mm512_fpclass_ps_mask((__m512)first, kNanZeroInfinity);
-    return (Floats)_mm512_mask_mov_ps((__m512)corrected(second, x), special, (__m512)first);
-#else
-    const Ints special = (((Words)first & kInfinity) == kInfinity) | (first == 0.0f);
-    return special ? first : corrected(second, x);
-#endif
-  }
-
- private:
-  static bool is_usual(float divisor) { return divisor > 0x1p-90f && divisor < 0x1p100f; }
-  Floats corrected(Floats quotient, Floats x) const {
-    return fused(fused(-quotient, divisor_, x), reciprocal_, quotient);
-  }
-
-  Floats divisor_, reciprocal_;
-  bool divides_;
-};
-#else
-struct Quotient {
-  float divisor;
-  Floats operator()(Floats x) const { return x / divisor; }
-};
-#endif
-
+// A vector at a time.
 template <typename Stored>
-void codes_of(const void* x, int64_t count, float scale, uint8_t* codes) {
+void codes_by_vector(const void* x, int64_t count, float scale, uint8_t* codes) {
   const Quotient scaled{scale};
   for_each_vector<Stored>(x, count, [&](Floats value, int64_t i) {
     __builtin_prefetch(codes + i + kAhead, 1);
@@ -100,78 +62,38 @@ void codes_of(const void* x, int64_t count, float scale, uint8_t* codes) {
   });
 }
 
-// Own lane and the one whose index differs by Span: their sum where Span is not in the lane's index, else the
-// other's value minus the own one.
-template <int Span, int... Lane>
-inline Floats butterfly(Floats own, std::integer_sequence<int, Lane...>) {
-  const Floats other = __builtin_shufflevector(own, own, (Lane ^ Span)...);
-#if defined(__FMA__)
-  const Floats sign = {((Lane & Span) != 0 ? -1.0f : 1.0f)...};
-  return fused(own, sign, other);
-#else
-  const Ints upper = {((Lane & Span) != 0 ? -1 : 0)...};
-  return upper ? other - own : own + other;
-#endif
+template <typename Stored>
+void codes_of(const void* x, int64_t count, const CodeScale& scale, uint8_t* codes) {
+  constexpr int64_t kElements = Codes::kGroup * kLanes;
+  using Order = OrderOf<Stored, Codes::kGroup>;
+  const int64_t whole = count - count % kElements;
+  Codes written;
+  written.begin(scale);
+  for (int64_t i = 0; i < whole; i += kElements) {
+    Floats group[Codes::kGroup];
+    Order::template load<Codes::kGroup>(at(x, i * Stored::kBytes), group);
+    written.template store<Order, Codes::kGroup>(group, codes + i);
+  }
+  const int64_t done = written.complete() ? whole : 0;
+  if (done < count)
+    codes_by_vector<Stored>(at(x, done * Stored::kBytes), count - done, scale.scale, codes + done);
 }
 
-template <int Span, int V>
-inline void stages_within_vectors(Floats (&x)[V], int64_t block) {
-  if constexpr (Span < kLanes) {
-    if (Span >= block) return;
-    for (Floats& own : x) own = butterfly<Span>(own, std::make_integer_sequence<int, kLanes>());
-    stages_within_vectors<2 * Span>(x, block);
-  }
+float factor_of(int64_t block) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(block))); }
+
+// N / V blocks of V vectors, `stride` bytes apart, as they are.
+template <typename Order, int V, int N>
+__attribute__((always_inline)) inline void load_blocks(const void* x, int64_t stride, Floats (&blocks)[N]) {
+  each<N / V>([&](auto r) { Order::template load<V>(at(x, r * stride), blocks + r * V); });
 }
 
-// All stages of spans below V * kLanes on blocks of that many elements, then the factor.
-template <int V, typename From, typename To>
-void rotate_blocks(const void* x, int64_t count, float factor, void* y) {
-  for (int64_t base = 0; base < count; base += V * kLanes) {
-    Floats block[V];
-#pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) {
-      __builtin_prefetch(at(x, (base + v * kLanes) * From::kBytes + kAhead));
-      block[v] = From::widen(at(x, (base + v * kLanes) * From::kBytes));
-    }
-    stages_within_vectors<1>(block, V * kLanes);
-#pragma GCC unroll 4
-    for (int span = 1; span < V; span *= 2) {
-#pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) {
-        if ((v & span) != 0) continue;
-        const Floats u = block[v], w = block[v + span];
-        block[v] = u + w;
-        block[v + span] = u - w;
-      }
-    }
-#pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) To::narrow(at(y, (base + v * kLanes) * To::kBytes), block[v] * factor);
-  }
-}
-
-// One stage; span is a multiple of kLanes.
-void stage_in_memory(float* row, int64_t block, int64_t span) {
-  for (int64_t base = 0; base < block; base += 2 * span) {
-    for (float* own = row + base; own < row + base + span; own += kLanes) {
-      const Floats u = load<Floats>(own), w = load<Floats>(own + span);
-      store(own, u + w);
-      store(own + span, u - w);
-    }
-  }
-}
-
-template <typename From, typename To>
-void rotate_in_registers(const void* x, int64_t count, int64_t block, float factor, void* y) {
-  switch (block / kLanes) {
-    case 1:
-      return rotate_blocks<1, From, To>(x, count, factor, y);
-    case 2:
-      return rotate_blocks<2, From, To>(x, count, factor, y);
-    case 4:
-      return rotate_blocks<4, From, To>(x, count, factor, y);
-    default:
-      return rotate_blocks<kMaxVectors, From, To>(x, count, factor, y);
-  }
+// Rotated.
+template <typename Order, int V, int N>
+__attribute__((always_inline)) inline void rotate_blocks(const void* x, int64_t stride, float factor,
+                                                         Floats (&blocks)[N]) {
+  load_blocks<Order, V>(x, stride, blocks);
+  stages_below<Order, V>(blocks);
+  each<N>([&](auto v) { blocks[v] *= factor; });
 }
 
 // Blocks shorter than a vector: several of them lie in one.
@@ -189,25 +111,143 @@ template <typename From, typename To>
 void rotate_long_blocks(const void* x, int64_t count, int64_t block, float factor, void* y, float* scratch) {
   for (int64_t base = 0; base < count; base += block) {
     float* row = std::is_same_v<To, Float32> ? static_cast<float*>(y) + base : scratch;
-    rotate_blocks<kMaxVectors, From, Float32>(at(x, base * From::kBytes), block, 1.0f, row);
+    for (int64_t i = 0; i < block; i += kMaxVectors * kLanes) {
+      Floats part[kMaxVectors];
+      InOrder<From>::template load<kMaxVectors>(at(x, (base + i) * From::kBytes), part);
+      stages_below<InOrder<From>, kMaxVectors>(part);
+      InOrder<Float32>::store<kMaxVectors>(row + i, part);
+    }
     for (int64_t span = kMaxVectors * kLanes; span < block; span *= 2) stage_in_memory(row, block, span);
     map_vectors<Float32, To>(row, block, at(y, base * To::kBytes),
                              [&](Floats value) { return value * factor; });
   }
 }
 
+// Both sides in the order of the one that is stored in pairs, if both are.
+template <typename From, typename To, int V>
+struct Orders {
+  using Read = std::conditional_t<std::is_same_v<From, To>, OrderOf<From, V>, InOrder<From>>;
+  using Written = std::conditional_t<std::is_same_v<From, To>, OrderOf<To, V>, InOrder<To>>;
+};
+
 template <typename From, typename To>
 void rotate_as(const void* x, int64_t count, int64_t block, void* y, float* scratch) {
-  const float factor = static_cast<float>(1.0 / std::sqrt(static_cast<double>(block)));
+  const float factor = factor_of(block);
   if (block < kLanes) return rotate_short_blocks<From, To>(x, count, block, factor, y);
-  if (block > kMaxVectors * kLanes) return rotate_long_blocks<From, To>(x, count, block, factor, y, scratch);
-  rotate_in_registers<From, To>(x, count, block, factor, y);
+  const bool done = with_registers<1>(block, [&](auto vectors) {
+    using Order = Orders<From, To, vectors>;
+    for (int64_t base = 0; base < count; base += block) {
+      Floats values[vectors];
+      rotate_blocks<typename Order::Read, vectors>(at(x, base * From::kBytes), 0, factor, values);
+      Order::Written::template store<vectors>(at(y, base * To::kBytes), values);
+    }
+  });
+  if (!done) rotate_long_blocks<From, To>(x, count, block, factor, y, scratch);
 }
 
 template <typename From>
 void rotate_from(const void* x, int64_t count, int64_t block, DType y_type, void* y, float* scratch) {
   if (y_type == DType::float32) return rotate_as<From, Float32>(x, count, block, y, scratch);
   rotate_as<From, From>(x, count, block, y, scratch);
+}
+
+template <typename From>
+__attribute__((noinline)) float largest_through_memory(const RotatedRows& rows, const void* x) {
+  rotate_as<From, Float32>(x, rows.dim, rows.block, rows.scratch, nullptr);
+  return largest_finite_of(Float32(), rows.scratch, rows.dim);
+}
+
+// Of R rows together: every stage has that many more independent steps. Magnitudes before the last stage and
+// the factor do as well, unless one is infinite or NaN on the way.
+template <typename From, int V, int R>
+__attribute__((always_inline)) inline void largest_together(const RotatedRows& rows, const char* x,
+                                                            float factor, float* largest) {
+  using Order = OrderOf<From, V>;
+  const int64_t stride = rows.dim * From::kBytes;
+  Floats magnitudes[R] = {};
+  for (int64_t base = 0; base < rows.dim; base += V * kLanes) {
+    Floats blocks[R * V];
+    load_blocks<Order, V>(at(x, base * From::kBytes), stride, blocks);
+    largest_magnitudes<Order, V>(blocks, magnitudes);
+  }
+  each<R>([&](auto r) {
+    const float found = largest_lane<1>(magnitudes[r], std::make_integer_sequence<int, kLanes>());
+    largest[r] = found <= FLT_MAX ? found * factor : largest_through_memory<From>(rows, at(x, r * stride));
+  });
+}
+
+// Calls body(Count<R>, first) for `count` rows, as many at once as go into the registers; of float32 half as
+// many, which took 0.8 of the time: more than 16 lines of the cache at once wait.
+template <typename From, int V, typename Body>
+__attribute__((always_inline)) inline void rows_together(int64_t count, const Body& body) {
+  constexpr int kRows = std::max<int>(1, kMaxVectors / V * 2 / From::kBytes);
+  int64_t r = 0;
+  for (; r + kRows <= count; r += kRows) body(Count<kRows>(), r);
+  if (kRows > 1)
+    for (; r < count; ++r) body(Count<1>(), r);
+}
+
+template <typename From>
+void largest_of_rows(const RotatedRows& rows, float* largest) {
+  const auto row = [&](int64_t r) { return at(rows.x, r * rows.dim * From::kBytes); };
+  const float factor = factor_of(rows.block);
+  const bool done = with_registers<1>(rows.block, [&](auto vectors) {
+    rows_together<From, vectors>(rows.count, [&](auto together, int64_t r) {
+      largest_together<From, vectors, together>(rows, row(r), factor, largest + r);
+    });
+  });
+  if (done) return;
+  for (int64_t r = 0; r < rows.count; ++r) largest[r] = largest_through_memory<From>(rows, row(r));
+}
+
+template <typename From>
+__attribute__((noinline)) void codes_through_memory(const RotatedRows& rows, const RowCodes& to, int64_t r) {
+  const char* x = at(rows.x, r * rows.dim * From::kBytes);
+  rotate_as<From, Float32>(x, rows.dim, rows.block, rows.scratch, nullptr);
+  codes_of<Float32>(rows.scratch, rows.dim, to.scale(r), to.row(r));
+}
+
+template <typename From, int V, int R>
+__attribute__((always_inline)) inline void codes_together(const RotatedRows& rows, const RowCodes& to,
+                                                          int64_t first, float factor, Codes& written) {
+  using Order = OrderOf<From, V>;
+  const int64_t stride = rows.dim * From::kBytes;
+  Floats blocks[R * V];
+  rotate_blocks<Order, V>(at(rows.x, first * stride), stride, factor, blocks);
+  each<R>([&](auto r) {
+    written.begin(to.scale(first + r));
+    written.store<Order, V>(blocks + r * V, to.row(first + r));
+    if (!written.complete()) codes_through_memory<From>(rows, to, first + r);
+  });
+}
+
+template <typename From, int V>
+__attribute__((always_inline)) inline void codes_of_row(const RotatedRows& rows, const RowCodes& to,
+                                                        int64_t r, float factor, Codes& written) {
+  using Order = OrderOf<From, V>;
+  const char* x = at(rows.x, r * rows.dim * From::kBytes);
+  written.begin(to.scale(r));
+  for (int64_t base = 0; base < rows.dim; base += V * kLanes) {
+    Floats block[V];
+    rotate_blocks<Order, V>(at(x, base * From::kBytes), 0, factor, block);
+    written.store<Order, V>(block, to.row(r) + base);
+  }
+  if (!written.complete()) codes_through_memory<From>(rows, to, r);
+}
+
+template <typename From>
+void codes_of_rows(const RotatedRows& rows, const RowCodes& to) {
+  const float factor = factor_of(rows.block);
+  const bool done = with_registers<Codes::kGroup>(rows.block, [&](auto vectors) {
+    Codes written;
+    if (rows.dim == rows.block)
+      return rows_together<From, vectors>(rows.count, [&](auto together, int64_t r) {
+        codes_together<From, vectors, together>(rows, to, r, factor, written);
+      });
+    for (int64_t r = 0; r < rows.count; ++r) codes_of_row<From, vectors>(rows, to, r, factor, written);
+  });
+  if (done) return;
+  for (int64_t r = 0; r < rows.count; ++r) codes_through_memory<From>(rows, to, r);
 }
 
 // body(Stored{}) for one of the three types.
@@ -231,7 +271,13 @@ float ElementLoops<Tag>::largest_finite(DType type, const void* x, int64_t count
 }
 
 template <typename Tag>
-void ElementLoops<Tag>::to_fp8(DType type, const void* x, int64_t count, float scale, uint8_t* codes) {
+CodeScale ElementLoops<Tag>::code_scale(float scale) {
+  return Codes::prepared(scale);
+}
+
+template <typename Tag>
+void ElementLoops<Tag>::to_fp8(DType type, const void* x, int64_t count, const CodeScale& scale,
+                               uint8_t* codes) {
   with_type(type, [&](auto stored) { codes_of<decltype(stored)>(x, count, scale, codes); });
 }
 
@@ -239,6 +285,16 @@ template <typename Tag>
 void ElementLoops<Tag>::rotate(DType type, const void* x, int64_t count, int64_t block, DType y_type, void* y,
                                float* scratch) {
   with_type(type, [&](auto stored) { rotate_from<decltype(stored)>(x, count, block, y_type, y, scratch); });
+}
+
+template <typename Tag>
+void ElementLoops<Tag>::rotated_largest(const RotatedRows& rows, float* largest) {
+  with_type(rows.type, [&](auto stored) { largest_of_rows<decltype(stored)>(rows, largest); });
+}
+
+template <typename Tag>
+void ElementLoops<Tag>::rotated_to_fp8(const RotatedRows& rows, const RowCodes& to) {
+  with_type(rows.type, [&](auto stored) { codes_of_rows<decltype(stored)>(rows, to); });
 }
 
 template struct ElementLoops<ZYFA_ISA>;

@@ -52,6 +52,23 @@ struct Pairs {
   static void end();
 };
 
+// terms.cc
+template <typename Tag>
+struct Terms {
+  static bool of_keys(const float* k, int64_t k_stride, int64_t terms, int64_t dim, uint16_t* to);
+  static bool of_values(const float* v, int64_t v_stride, int64_t terms, int64_t columns, uint16_t* to);
+  static bool of_queries(const float* q, int64_t terms, int64_t dim, int64_t lanes, uint32_t* to);
+};
+
+// terms_amx.cc
+template <typename Tag>
+struct TermProducts {
+  static void scores(const uint16_t* k, const uint32_t* q, int64_t terms, int64_t dim, int64_t lanes,
+                     const KeySpans& spans, const Meanwhile& meanwhile, float* s);
+  static void accumulate(const uint16_t* v, int64_t terms, const uint32_t* p, int64_t columns, int64_t lanes,
+                         const KeySpans& spans, const float* keep, float* o);
+};
+
 // few.cc
 template <typename Tag>
 struct Few {
@@ -64,18 +81,27 @@ struct Few {
 // softmax.cc
 template <typename Tag>
 struct Softmax {
-  static void hide(uint64_t keys, const int32_t* begin, const int32_t* end, int64_t lanes, float* s);
+  static void hide(uint64_t keys, const int32_t* begin, const int32_t* end, int64_t lanes,
+                   const KeySpans& within, float* s);
   static void fp32(const float* factor, int64_t lanes, LaneState& state, float* s);
   static void bfloat16(const float* factor, int64_t lanes, LaneState& state, float* s);
   static void pairs(const float* factor, int64_t lanes, LaneState& state, const float* s, uint32_t* p);
 };
 
+template <typename Tag>
+struct SoftmaxPieces {
+  static void begin(TermSoftmax& of);
+  static void piece(TermSoftmax& of, int64_t index);
+  static void end(TermSoftmax& of);
+};
+
 // fp8.cc
 template <typename Tag>
 struct Fp8 {
-  static void fp32(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state, float* s);
-  static void pairs(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, LaneState& state,
-                    const float* s, uint32_t* p, uint32_t* low);
+  static void fp32(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, const KeySpans& spans,
+                   LaneState& state, float* s);
+  static void pairs(const LaneScale& scale, const BlockKind* kinds, int64_t lanes, const KeySpans& spans,
+                    LaneState& state, const float* s, uint32_t* p, uint32_t* low);
 };
 
 // convert.cc

@@ -156,12 +156,13 @@ struct BFloat16 {
   using Signed = Shorts;
   static constexpr int16_t kInfinite = 0x7f80;
   static Floats widen(const void* from) { return (Floats)(load_halves(from) << 16); }
-  static void narrow(void* to, Floats x) {
+  // The number's bits above 16 others.
+  static Words rounded(Floats x) {
     const Words bits = (Words)x;
-    const Words rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
     const Ints is_nan = less(Words{} + kInfinity, bits & kMagnitude);
-    store_halves(to, select(is_nan, bits >> 16 | 0x40u, rounded));
+    return select(is_nan, bits | 0x400000u, bits + 0x7fffu + (bits >> 16 & 1u));
   }
+  static void narrow(void* to, Floats x) { store_halves(to, rounded(x) >> 16); }
 };
 
 struct Float16 {

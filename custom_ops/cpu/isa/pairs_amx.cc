@@ -1,16 +1,11 @@
 // Products of bfloat16 pairs on the tile registers of AMX: 16 x 16 FP32 sums, 32 dims or keys at a time.
-#include <immintrin.h>
-
-#include <cstring>
 #include <initializer_list>
 
+#include "amx_tiles.hpp"
 #include "isa.hpp"
 
 namespace zyfa::cpu::isa {
 namespace {
-
-constexpr int kSide = 16;  // rows of a tile register, and words of its rows
-constexpr int kInner = 32;
 
 struct alignas(64) Configuration {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
@@ -30,28 +25,12 @@ const Configuration& configuration() {
   return full;
 }
 
-// Registers 0 to 3: sums of 2 x 2 squares; 4, 5: left; 6, 7: right.
-inline void clear() {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-}
-
 inline void load_sums(const float* sums, int64_t lanes) {
   const int64_t bytes = lanes * 4;
   _tile_loadd(0, sums, bytes);
   _tile_loadd(1, sums + kSide, bytes);
   _tile_loadd(2, sums + kSide * lanes, bytes);
   _tile_loadd(3, sums + kSide * lanes + kSide, bytes);
-}
-
-inline void store_sums(float* sums, int64_t lanes) {
-  const int64_t bytes = lanes * 4;
-  _tile_stored(0, sums, bytes);
-  _tile_stored(1, sums + kSide, bytes);
-  _tile_stored(2, sums + kSide * lanes, bytes);
-  _tile_stored(3, sums + kSide * lanes + kSide, bytes);
 }
 
 // 32 rows of left times 32 lanes of right.
@@ -97,7 +76,7 @@ inline void product(const Factors& f, int64_t count, int64_t lanes, float* sums)
     const uint16_t* from = f.left + row * f.left_stride;
     float *upper = sums + row * lanes, *lower = upper + kSide * lanes;
     if (!Add) {
-      clear();
+      clear_sums();
     } else if (half) {
       _tile_loadd(0, upper, lanes * 4);
       _tile_loadd(2, lower, lanes * 4);
@@ -112,18 +91,11 @@ inline void product(const Factors& f, int64_t count, int64_t lanes, float* sums)
         multiply(from, f.left_stride, right, f.inner, lanes);
     }
     if (half) {
-      _tile_stored(0, upper, lanes * 4);
-      _tile_stored(2, lower, lanes * 4);
+      store_half_sums(upper, lanes);
     } else {
       store_sums(upper, lanes);
     }
   }
-}
-
-// The keys in steps of 32.
-KeySpan outward(const KeySpan& keys) {
-  const int64_t first = keys.first / kInner * kInner;
-  return {first, padded(keys.first + keys.count, kInner) - first};
 }
 
 // o *= keep where any lane's factor is not 1.

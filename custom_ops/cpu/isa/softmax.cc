@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "isa.hpp"
+#include "terms.hpp"
 #include "vector.hpp"
 
 namespace zyfa::cpu::isa {
@@ -47,6 +48,29 @@ inline void probabilities(const float* factor, int64_t lanes, LaneState& state, 
   }
 }
 
+// Probabilities of two keys in terms.
+template <int B>
+inline void two_keys(TermSoftmax& of, int64_t index) {
+  constexpr int64_t lanes = B * kLaneBlock;
+  const TermStrides strides = strides_of_lanes(kTileKeys, lanes);
+  const float* s = of.s + 2 * index * lanes;
+  for (int b = 0; b < B; ++b, s += kLaneBlock) {
+    const int64_t at = b * kLaneBlock;
+    const Floats against = load(of.against + at), factor = load(of.factor + at);
+    Floats first = exp2_of((load(s) - against) * factor);
+    Floats second = exp2_of((load(s + lanes) - against) * factor);
+    store(of.sum + at, load(of.sum + at) + (first + second));
+    uint32_t* p = of.p + b * strides.step + index * kLaneBlock;
+    for (int term = 0; term < kMostTerms; ++term, p += strides.term) {
+      store(p, pair_of(first, second));
+      first -= upper_half(first);
+      second -= upper_half(second);
+    }
+  }
+}
+
+inline uint64_t bits_below(int64_t key) { return key >= 64 ? ~uint64_t{0} : (uint64_t{1} << key) - 1; }
+
 template <typename Body>
 inline void by_blocks(int64_t lanes, const Body& body) {
   switch (lanes / kLaneBlock) {
@@ -64,10 +88,20 @@ inline void by_blocks(int64_t lanes, const Body& body) {
 }  // namespace
 
 template <typename Tag>
-void Softmax<Tag>::hide(uint64_t keys, const int32_t* begin, const int32_t* end, int64_t lanes, float* s) {
+void Softmax<Tag>::hide(uint64_t keys, const int32_t* begin, const int32_t* end, int64_t lanes,
+                        const KeySpans& within, float* s) {
   for (int64_t block = 0; block < lanes; block += kLaneBlock) {
     const Ints first = load_as<Ints>(begin + block), past = load_as<Ints>(end + block);
-    for (int32_t key = 0; key < kTileKeys; ++key) {
+    int32_t common = 0, common_past = kTileKeys;
+    for (int lane = 0; lane < kLaneBlock; ++lane) {
+      common = begin[block + lane] > common ? begin[block + lane] : common;
+      common_past = end[block + lane] < common_past ? end[block + lane] : common_past;
+    }
+    const uint64_t all_see = keys & bits_below(common_past) & ~bits_below(common);
+    const KeySpan& span = within.block[block / kLaneBlock];
+    uint64_t left = bits_below(span.past()) & ~bits_below(span.first) & ~all_see;
+    for (; left != 0; left &= left - 1) {
+      const int32_t key = __builtin_ctzll(left);
       float* at = s + key * lanes + block;
       const Ints seen = (keys >> key & 1) != 0 ? (first <= key) & (past > key) : Ints{};
       store(at, seen ? load(at) : all(-kInfinity));
@@ -111,6 +145,31 @@ void Softmax<Tag>::pairs(const float* factor, int64_t lanes, LaneState& state, c
   });
 }
 
+template <typename Tag>
+void SoftmaxPieces<Tag>::begin(TermSoftmax& of) {
+  by_blocks(of.lanes, [&](auto blocks) {
+    Floats against[blocks()];
+    move_anchors<blocks()>(of.factor, of.lanes, *of.state, of.s, against);
+    for (int64_t b = 0; b < blocks(); ++b) {
+      store(of.against + b * kLaneBlock, against[b]);
+      store(of.sum + b * kLaneBlock, Floats{});
+    }
+  });
+}
+
+template <typename Tag>
+void SoftmaxPieces<Tag>::piece(TermSoftmax& of, int64_t index) {
+  by_blocks(of.lanes, [&](auto blocks) { two_keys<blocks()>(of, index); });
+}
+
+template <typename Tag>
+void SoftmaxPieces<Tag>::end(TermSoftmax& of) {
+  LaneState& state = *of.state;
+  for (int64_t lane = 0; lane < of.lanes; lane += kLaneBlock)
+    store(state.sum + lane, load(state.sum + lane) * load(state.keep + lane) + load(of.sum + lane));
+}
+
 template struct Softmax<ZYFA_ISA>;
+template struct SoftmaxPieces<ZYFA_ISA>;
 
 }  // namespace zyfa::cpu::isa

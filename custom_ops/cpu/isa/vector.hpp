@@ -71,30 +71,38 @@ inline Floats mul_add(const Floats& a, const Floats& b, const Floats& c) {
 
 constexpr float kRoundingShift = 12582912.0f;  // 1.5 * 2^23: the low bits of x + shift hold rint(x)
 
-// 2^f on [-0.5, 0.5] with 2^0 = 1, relative error 2e-9 before and 8e-8 with FP32 rounding (minimax).
-inline Floats exp2_fraction(const Floats& f) {
-  Floats y = all(1.5353362e-4f);
-  y = mul_add(y, f, all(1.3398875e-3f));
-  y = mul_add(y, f, all(9.6184369e-3f));
-  y = mul_add(y, f, all(5.5503324e-2f));
-  y = mul_add(y, f, all(2.4022648e-1f));
-  y = mul_add(y, f, all(6.9314718e-1f));
-  return mul_add(y, f, all(1.0f));
+// 2^f on [-0.5, 0.5] with 2^0 = 1, relative error 2e-9 before and 8e-8 with FP32 rounding (minimax), by
+// powers of f from the sixth down.
+constexpr float kExp2[] = {1.5353362e-4f, 1.3398875e-3f, 9.6184369e-3f, 5.5503324e-2f,
+                           2.4022648e-1f, 6.9314718e-1f, 1.0f};
+constexpr int kExp2Terms = 7;
+
+template <typename Coefficient>
+inline Floats exp2_fraction(const Floats& f, const Coefficient& coefficient) {
+  Floats y = coefficient(0);
+  for (int i = 1; i < kExp2Terms; ++i) y = mul_add(y, f, coefficient(i));
+  return y;
 }
 
-// 2^x up to 2^127, something large beyond, 0 below 2^-126; NaN stays NaN.
-inline Floats exp2_of(const Floats& x) {
+// 2^x up to 2^127, something large beyond, 0 below 2^-126; NaN stays NaN. Coefficients that are a power of
+// two times kExp2 multiply the result by it, exactly.
+template <typename Coefficient>
+inline Floats exp2_of(const Floats& x, const Coefficient& coefficient) {
 #if defined(__AVX512DQ__)
   const __m512 f = _mm512_reduce_ps((__m512)x, 0);
   const __mmask16 normal = _mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(-126.0f), _CMP_NLT_UQ);
-  return (Floats)_mm512_maskz_scalef_ps(normal, (__m512)exp2_fraction((Floats)f), (__m512)(x - (Floats)f));
+  return (Floats)_mm512_maskz_scalef_ps(normal, (__m512)exp2_fraction((Floats)f, coefficient),
+                                        (__m512)(x - (Floats)f));
 #else
   const Floats bounded = x > 127.4f ? all(127.4f) : x;  // beyond that the exponent would wrap
   const Floats shifted = bounded + kRoundingShift;
-  const Floats y = exp2_fraction(bounded - (shifted - kRoundingShift));
+  const Floats y = exp2_fraction(bounded - (shifted - kRoundingShift), coefficient);
   const Floats scaled = y * floats_of((bits_of(shifted) << 23) + 0x3f800000u);
   return x < -126.0f ? Floats{} : scaled;
 #endif
+}
+inline Floats exp2_of(const Floats& x) {
+  return exp2_of(x, [](int i) { return all(kExp2[i]); });
 }
 
 // 2^n for integral n in [-126, 127].
@@ -108,9 +116,19 @@ inline Floats to_eight_bits(const Floats& x) {
   return c - (c - x);
 }
 
-// bfloat16 numbers of two keys as a pair; what they lose are zeros.
+// The bfloat16 number towards zero.
+inline Floats upper_half(const Floats& x) { return floats_of(bits_of(x) & 0xffff0000u); }
+
+// The nearest one of finite values, ties away from zero.
+inline Floats nearest_bfloat16(const Floats& x) { return floats_of((bits_of(x) + 0x8000u) & 0xffff0000u); }
+
+// bfloat16 numbers of two keys, towards zero, as a pair.
 inline Words pair_of(const Floats& first, const Floats& second) {
+#if defined(__AVX512BW__)
+  return (Words)_mm512_mask_mov_epi16((__m512i)(bits_of(first) >> 16), 0xaaaaaaaa, (__m512i)second);
+#else
   return (bits_of(first) >> 16) | (bits_of(second) & 0xffff0000u);
+#endif
 }
 
 }  // namespace
