@@ -64,13 +64,14 @@ Kernels kernels_with_pairs() {
 
 #if defined(ZYFA_HAS_AMX_BF16)
 Kernels kernels_with_amx() {
-  using Terms = isa::Terms<isa::AmxBf16>;
+  using Split = isa::SplitTerms<isa::AmxBf16>;
+  using Products = isa::TermProducts<isa::AmxBf16>;
   Kernels k = kernels_with_pairs<isa::AmxBf16, isa::Avx512>();
-  k.scores_terms = isa::TermProducts<isa::AmxBf16>::scores;
-  k.accumulate_terms = isa::TermProducts<isa::AmxBf16>::accumulate;
-  k.key_terms = Terms::of_keys;
-  k.value_terms = Terms::of_values;
-  k.query_terms = Terms::of_queries;
+  k.scores_terms = Products::scores;
+  k.accumulate_terms = Products::accumulate;
+  k.key_terms = Split::keys;
+  k.value_terms = Split::values;
+  k.query_terms = Split::queries;
   k.begin_softmax = isa::SoftmaxPieces<isa::Avx512>::begin;
   k.softmax_piece = isa::SoftmaxPieces<isa::Avx512>::piece;
   k.end_softmax = isa::SoftmaxPieces<isa::Avx512>::end;

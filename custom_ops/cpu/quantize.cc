@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "arena.hpp"
 #include "elements.hpp"
 #include "float_formats.hpp"
 
@@ -76,13 +77,14 @@ void for_each_strip(const HeadRows& source, const ParallelFor& parallel_for, con
 // Calls visit(rows, index of the first in the strip): all at once where one lies behind the other.
 template <typename Visit>
 void for_rotated_rows(const HeadRows& source, const Strip& strip, const Visit& visit) {
-  thread_local std::vector<float> scratch;
   const int64_t dim = source.stored.dim;
-  if (static_cast<int64_t>(scratch.size()) < dim) scratch.resize(dim);
+  Arena& arena = Arena::of_this_thread();
+  arena.reset(Arena::bytes_for<float>(dim));
+  float* scratch = arena.take<float>(dim);
   const bool together = strip.stride == dim * static_cast<int64_t>(size_of(strip.type));
   const int64_t count = together ? strip.count : 1;
   for (int64_t i = 0; i < strip.count; i += count)
-    visit(RotatedRows{strip.type, strip.row(i), count, dim, source.rotation_block, scratch.data()}, i);
+    visit(RotatedRows{strip.type, strip.row(i), count, dim, source.rotation_block, scratch}, i);
 }
 
 // Largest finite magnitudes of the rows of a strip.

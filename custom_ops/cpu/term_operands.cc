@@ -16,8 +16,8 @@ int64_t value_elements(const AttentionProblem& p) {
   return terms_of(p.dtype) * isa::strides_of_values(p.v_dim).term;
 }
 
-int64_t query_words(const AttentionProblem& p) {
-  return terms_of(p.dtype) * isa::strides_of_lanes(p.qk_dim, kPanelLanes).term;
+int64_t query_words(int64_t terms, int64_t dim) {
+  return terms * isa::strides_of_lanes(dim, kPanelLanes).term;
 }
 
 // Beyond that a score might be made of subnormal products.
@@ -41,7 +41,7 @@ size_t TermOperands::bytes(const AttentionProblem& p) {
 }
 
 size_t TermOperands::query_bytes(const AttentionProblem& p) {
-  return Arena::bytes_for<uint32_t>(query_words(p));
+  return Arena::bytes_for<uint32_t>(query_words(terms_of(p.dtype), p.qk_dim));
 }
 
 void TermOperands::load(const TileOperands& tile) {
@@ -51,7 +51,7 @@ void TermOperands::load(const TileOperands& tile) {
 }
 
 TermQuery TermOperands::load_query(const PanelQuery& query, int64_t lanes, Arena& arena) const {
-  uint32_t* data = arena.take<uint32_t>(terms_ * isa::strides_of_lanes(dim_, kPanelLanes).term);
+  uint32_t* data = arena.take<uint32_t>(query_words(terms_, dim_));
   const bool usable = kernels_.query_terms(static_cast<const float*>(query.data), terms_, dim_, lanes, data);
   return {data, usable && std::all_of(query.natural, query.natural + lanes, is_ordinary_scale)};
 }

@@ -6,9 +6,6 @@ of many heads on one key head, so that few rows are enough for terms to be worth
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -16,7 +13,7 @@ import pytest
 from custom_ops.expected import assert_close, check_attention
 from custom_ops.op_session import Array, run_attention
 from custom_ops.problems import Sizes, gaussian
-from custom_ops.test_instruction_sets import TESTS
+from custom_ops.test_instruction_sets import run
 from ml_dtypes import bfloat16, float8_e4m3fn
 from onnx import TensorProto
 from reference.attention import attention
@@ -171,24 +168,11 @@ def main() -> None:
     print(outputs["output"].tobytes().hex())
 
 
-def output_of(name: str) -> str:
-    """Under an instruction set, in a process of its own; skips where the machine has no such set."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "custom_ops.test_attention_terms"],
-        env={**os.environ, "ZYFA_CPU_ISA": name, "PYTHONPATH": str(TESTS)},
-        cwd=TESTS.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "ZYFA_CPU_ISA" in done.stderr:
-        pytest.skip(f"no {name} here")
-    return done.stdout
-
-
 def test_terms_are_in_use() -> None:
     """They round otherwise than multiply-adds do: or the tests above see nothing of them."""
-    assert output_of("amx_bf16") != output_of("avx512")
+    terms, multiply_adds = (run(name, "custom_ops.test_attention_terms") for name in ("amx_bf16", "avx512"))
+    assert terms.returncode == 0 == multiply_adds.returncode, terms.stderr[-2000:]
+    assert terms.stdout != multiply_adds.stdout
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ namespace zyfa::cpu::isa {
 namespace {
 
 constexpr int kSide = 16;  // rows of a tile register, and words of its rows
-constexpr int kInner = 32;
+constexpr int kInner = kStep;
 
 inline void clear_sums() {
   _tile_zero(0);

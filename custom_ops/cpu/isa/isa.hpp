@@ -54,10 +54,10 @@ struct Pairs {
 
 // terms.cc
 template <typename Tag>
-struct Terms {
-  static bool of_keys(const float* k, int64_t k_stride, int64_t terms, int64_t dim, uint16_t* to);
-  static bool of_values(const float* v, int64_t v_stride, int64_t terms, int64_t columns, uint16_t* to);
-  static bool of_queries(const float* q, int64_t terms, int64_t dim, int64_t lanes, uint32_t* to);
+struct SplitTerms {
+  static bool keys(const float* k, int64_t k_stride, int64_t terms, int64_t dim, uint16_t* to);
+  static bool values(const float* v, int64_t v_stride, int64_t terms, int64_t columns, uint16_t* to);
+  static bool queries(const float* q, int64_t terms, int64_t dim, int64_t lanes, uint32_t* to);
 };
 
 // terms_amx.cc

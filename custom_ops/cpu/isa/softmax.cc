@@ -170,6 +170,8 @@ void SoftmaxPieces<Tag>::end(TermSoftmax& of) {
 }
 
 template struct Softmax<ZYFA_ISA>;
-template struct SoftmaxPieces<ZYFA_ISA>;
+#if defined(__AVX512F__)
+template struct SoftmaxPieces<ZYFA_ISA>;  // beside AMX
+#endif
 
 }  // namespace zyfa::cpu::isa

@@ -1,8 +1,6 @@
 // FP32 numbers to bfloat16 terms: the nearest one, then what is left of it, towards zero. Sums are exact.
 #include "terms.hpp"
 
-#include <type_traits>
-
 #include "isa.hpp"
 #include "transpose.hpp"
 
@@ -136,23 +134,15 @@ bool block_of_queries(const float* q, int64_t dim, int64_t lanes, int64_t term_s
   return each_usable(largest.bits());
 }
 
-// Calls body with the number of terms as a constant.
-template <typename Body>
-inline bool with_terms(int64_t terms, const Body& body) {
-  if (terms == 1) return body(std::integral_constant<int, 1>());
-  if (terms == 2) return body(std::integral_constant<int, 2>());
-  return body(std::integral_constant<int, 3>());
-}
-
 }  // namespace
 
 template <typename Tag>
-bool Terms<Tag>::of_keys(const float* k, int64_t k_stride, int64_t terms, int64_t dim, uint16_t* to) {
+bool SplitTerms<Tag>::keys(const float* k, int64_t k_stride, int64_t terms, int64_t dim, uint16_t* to) {
   return with_terms(terms, [&](auto count) { return tile_of_keys<count()>(k, k_stride, dim, to); });
 }
 
 template <typename Tag>
-bool Terms<Tag>::of_values(const float* v, int64_t v_stride, int64_t terms, int64_t columns, uint16_t* to) {
+bool SplitTerms<Tag>::values(const float* v, int64_t v_stride, int64_t terms, int64_t columns, uint16_t* to) {
   const TermStrides strides = strides_of_values(columns);
   return with_terms(terms, [&](auto count) {
     bool all = true;
@@ -163,7 +153,7 @@ bool Terms<Tag>::of_values(const float* v, int64_t v_stride, int64_t terms, int6
 }
 
 template <typename Tag>
-bool Terms<Tag>::of_queries(const float* q, int64_t terms, int64_t dim, int64_t lanes, uint32_t* to) {
+bool SplitTerms<Tag>::queries(const float* q, int64_t terms, int64_t dim, int64_t lanes, uint32_t* to) {
   const TermStrides strides = strides_of_lanes(dim, lanes);
   return with_terms(terms, [&](auto count) {
     bool all = true;
@@ -173,6 +163,6 @@ bool Terms<Tag>::of_queries(const float* q, int64_t terms, int64_t dim, int64_t 
   });
 }
 
-template struct Terms<ZYFA_ISA>;
+template struct SplitTerms<ZYFA_ISA>;
 
 }  // namespace zyfa::cpu::isa

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "../kernels.hpp"
+#include "unroll.hpp"
 
 namespace zyfa::cpu::isa {
 
@@ -25,4 +26,15 @@ constexpr TermStrides strides_of_lanes(int64_t inner, int64_t lanes) {
   return {padded(inner, kStep) / 2 * lanes, padded(inner, kStep) / 2 * kLaneBlock};
 }
 
+namespace {
+
+// Calls body with the number of terms as a constant.
+template <typename Body>
+inline auto with_terms(int64_t terms, const Body& body) {
+  if (terms == 1) return body(Count<1>());
+  if (terms == 2) return body(Count<2>());
+  return body(Count<3>());
+}
+
+}  // namespace
 }  // namespace zyfa::cpu::isa

@@ -4,7 +4,6 @@
 #include "amx_tiles.hpp"
 #include "isa.hpp"
 #include "terms.hpp"
-#include "unroll.hpp"
 
 namespace zyfa::cpu::isa {
 namespace {
@@ -101,14 +100,6 @@ inline void multiply(const Factors& f, int64_t row, const Work& meanwhile) {
       if constexpr (at % 3 == 0) meanwhile();
     });
   }
-}
-
-// Calls body with the number of terms as a constant.
-template <typename Body>
-inline void with_terms(int64_t terms, const Body& body) {
-  if (terms == 1) return body(Count<1>());
-  if (terms == 2) return body(Count<2>());
-  body(Count<3>());
 }
 
 // Hands out pieces of work as evenly as there are calls.
